@@ -1,0 +1,173 @@
+//! Permissions and the resources they are held on: one closed list.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::WorkspaceId;
+
+macro_rules! permissions {
+    ($($name:ident = $text:literal, $meaning:literal;)+) => {
+        /// What somebody may do: `<resource>.<verb>`, or `*` for everything.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Permission {
+            /// Every permission.
+            All,
+            $(#[doc = $meaning] $name,)+
+        }
+
+        impl Permission {
+            /// Every permission that can be granted.
+            pub const LIST: &'static [Self] = &[Self::All, $(Self::$name),+];
+
+            /// As it is written: `events.read`.
+            pub const fn as_str(self) -> &'static str {
+                match self { Self::All => "*", $(Self::$name => $text),+ }
+            }
+
+            /// What it allows.
+            pub const fn meaning(self) -> &'static str {
+                match self { Self::All => "Everything.", $(Self::$name => $meaning),+ }
+            }
+        }
+    };
+}
+
+permissions! {
+    OrgRead = "org.read", "Read facts about the tenant.";
+    EventsRead = "events.read", "Read the journal.";
+    EventsAppend = "events.append", "Append events of custom types.";
+    EventTypesRead = "event_types.read", "Read the catalogue of event types.";
+    EventTypesManage = "event_types.manage", "Register custom event types and their versions.";
+    PrincipalsRead = "principals.read", "Read principals.";
+    PrincipalsManage = "principals.manage", "Create, update and disable principals.";
+    ApiKeysRead = "api_keys.read", "Read API keys (never their secrets).";
+    ApiKeysManage = "api_keys.manage", "Create and revoke API keys.";
+    GrantsRead = "grants.read", "Read grants.";
+    GrantsManage = "grants.manage", "Create and revoke grants.";
+    WorkspacesRead = "workspaces.read", "Read workspaces.";
+    WorkspacesManage = "workspaces.manage", "Create, update, move and archive workspaces.";
+    NotificationIntegrationRead = "notification_integration.read", "Read notification integrations and their deliveries.";
+    NotificationIntegrationCreate = "notification_integration.create", "Create notification integrations.";
+    NotificationIntegrationUpdate = "notification_integration.update", "Change notification integrations and retry their deliveries.";
+    NotificationIntegrationDelete = "notification_integration.delete", "Delete notification integrations.";
+}
+
+impl fmt::Display for Permission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A text that names no permission or resource.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown {what}: {text:?}")]
+pub struct UnknownName {
+    what: &'static str,
+    text: String,
+}
+
+impl UnknownName {
+    fn new(what: &'static str, text: &str) -> Self {
+        Self { what, text: text.chars().take(100).collect() }
+    }
+}
+
+impl FromStr for Permission {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::LIST.iter().copied().find(|p| p.as_str() == text).ok_or_else(|| UnknownName::new("permission", text))
+    }
+}
+
+impl Serialize for Permission {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Permission {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <std::borrow::Cow<'de, str>>::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+impl JsonSchema for Permission {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Permission".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let names: Vec<_> = Self::LIST.iter().map(|p| p.as_str()).collect();
+        json_schema!({ "type": "string", "enum": names })
+    }
+}
+
+/// What a permission is held on or asked for: `tenant`, `workspace:<id>`, `notification_integration:<name>`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Resource {
+    /// The whole tenant.
+    Tenant,
+    /// One workspace.
+    Workspace(WorkspaceId),
+    /// The notification integration of this name.
+    NotificationIntegration(String),
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tenant => f.write_str("tenant"),
+            Self::Workspace(id) => write!(f, "workspace:{id}"),
+            Self::NotificationIntegration(name) => write!(f, "notification_integration:{name}"),
+        }
+    }
+}
+
+impl FromStr for Resource {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let unknown = || UnknownName::new("resource", text);
+        if text == "tenant" {
+            return Ok(Self::Tenant);
+        }
+        let (kind, rest) = text.split_once(':').ok_or_else(unknown)?;
+        match kind {
+            "workspace" => rest.parse().map(Self::Workspace).map_err(|_| unknown()),
+            "notification_integration" if crate::notify::is_integration_name(rest) => {
+                Ok(Self::NotificationIntegration(rest.to_owned()))
+            }
+            _ => Err(unknown()),
+        }
+    }
+}
+
+impl Serialize for Resource {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Resource {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <std::borrow::Cow<'de, str>>::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+impl JsonSchema for Resource {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Resource".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "pattern": "^(tenant|workspace:.+|notification_integration:.+)$",
+            "description": "tenant, workspace:<id> or notification_integration:<name>"
+        })
+    }
+}

@@ -1,0 +1,13 @@
+//! The rules: what happens next, as functions of values.
+//!
+//! Nothing here does I/O, awaits, or reads a clock or randomness: time and chance are arguments. The server, the
+//! store and the tests call the same functions.
+
+#![warn(missing_docs)]
+
+pub mod access;
+pub mod announce;
+pub mod catalogue;
+pub mod delivery;
+pub mod payload;
+mod pointer;

@@ -1,0 +1,183 @@
+//! The body: bounded bytes, JSON text that can be kept, one typed value.
+//!
+//! The cap holds while bytes arrive, so it needs no `Content-Length`. The text is parsed once when all is well; only a
+//! refused body is parsed again, to say where the fault is.
+
+use axum::body::Body;
+use bytes::Bytes;
+use courant_api::ErrorCode;
+use courant_api::event::MAX_PAYLOAD_DEPTH;
+use courant_core::payload::{Fault, FaultKind, Limits, check};
+use http::{HeaderMap, header};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use serde::de::DeserializeOwned;
+use serde_path_to_error::Segment;
+
+use super::endpoint::Route;
+use super::error::ApiError;
+
+/// Largest body of a route that says nothing else.
+pub const DEFAULT_BODY_LIMIT: usize = 1024 * 1024;
+
+/// Deepest nesting of a body: a payload of full depth inside `{"events":[{…}]}`.
+const MAX_BODY_DEPTH: usize = MAX_PAYLOAD_DEPTH + 3;
+
+/// Longest problem that is told to a client; parsers like to repeat what they were given.
+const MAX_PROBLEM_CHARS: usize = 300;
+
+/// The body's text; empty when the route takes none.
+pub(super) async fn read(
+    route: &Route,
+    headers: &HeaderMap,
+    stream: Body,
+) -> Result<String, ApiError> {
+    if !route.takes_body() {
+        return match collect(stream, 0).await {
+            Ok(_) => Ok(String::new()),
+            Err(_) => Err(ApiError::invalid("this route takes no body")),
+        };
+    }
+    let media_type = media_type(headers);
+    if media_type == MediaType::Other {
+        return Err(unsupported());
+    }
+    let bytes = collect(stream, route.body_limit_bytes).await?;
+    if bytes.is_empty() {
+        return if route.body_optional {
+            Ok("{}".to_owned())
+        } else {
+            Err(ApiError::invalid("a JSON body is required"))
+        };
+    }
+    if media_type == MediaType::Absent {
+        return Err(unsupported());
+    }
+    let text = String::from_utf8(bytes.into())
+        .map_err(|_| ApiError::invalid("the body is not UTF-8 text"))?;
+    let limits = Limits {
+        max_bytes: route.body_limit_bytes,
+        max_depth: MAX_BODY_DEPTH,
+    };
+    check(&text, &limits).map_err(|faults| refusal(route, &faults))?;
+    Ok(text)
+}
+
+/// The typed body.
+pub(super) fn parse<B: DeserializeOwned>(route: &Route, text: &str) -> Result<B, ApiError> {
+    // `()` reads the JSON `null`, and nothing else.
+    let text = if route.takes_body() { text } else { "null" };
+    serde_json::from_str(text).or_else(|first| {
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        match serde_path_to_error::deserialize::<_, B>(&mut deserializer) {
+            Err(error) => {
+                let pointer = pointer(error.path());
+                Err(ApiError::invalid_field(&pointer, &problem(error.inner())))
+            }
+            Ok(_) => Err(ApiError::invalid_field("", &problem(&first))),
+        }
+    })
+}
+
+/// All bytes, or a refusal as soon as there are more than the limit.
+async fn collect(stream: Body, limit_bytes: usize) -> Result<Bytes, ApiError> {
+    match Limited::new(stream, limit_bytes).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            let message = format!("the body is larger than {limit_bytes} bytes");
+            Err(ApiError::new(ErrorCode::PayloadTooLarge, message)
+                .detail("limitBytes", limit_bytes))
+        }
+        Err(error) => Err(ApiError::invalid("the body did not arrive whole").cause(error)),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum MediaType {
+    Absent,
+    Json,
+    Other,
+}
+
+/// `application/json`, with no parameter but the character set that JSON has anyway.
+fn media_type(headers: &HeaderMap) -> MediaType {
+    let mut values = headers.get_all(header::CONTENT_TYPE).iter();
+    let Some(first) = values.next() else {
+        return MediaType::Absent;
+    };
+    let mut parts = first
+        .to_str()
+        .unwrap_or_default()
+        .split(';')
+        .map(|part| part.trim().to_ascii_lowercase());
+    let is_json = parts
+        .next()
+        .is_some_and(|essence| essence == "application/json");
+    let is_utf8 =
+        |part: String| matches!(part.as_str(), "charset=utf-8" | "charset=\"utf-8\"" | "");
+    if is_json && parts.all(is_utf8) && values.next().is_none() {
+        MediaType::Json
+    } else {
+        MediaType::Other
+    }
+}
+
+fn unsupported() -> ApiError {
+    ApiError::new(
+        ErrorCode::UnsupportedMediaType,
+        "the body must be application/json in UTF-8",
+    )
+}
+
+fn refusal(route: &Route, faults: &[Fault]) -> ApiError {
+    let Some(first) = faults.first() else {
+        return ApiError::invalid("the body is refused");
+    };
+    if let Some(syntax) = faults.iter().find(|fault| fault.kind == FaultKind::Syntax) {
+        return ApiError::invalid(format!(
+            "the body is not JSON: {}",
+            shorten(&syntax.message)
+        ));
+    }
+    let code = (route.payload_faults)(&first.pointer).unwrap_or(ErrorCode::InvalidBody);
+    let place = if first.pointer.is_empty() {
+        "the body"
+    } else {
+        &first.pointer
+    };
+    let errors: Vec<_> = faults
+        .iter()
+        .map(|fault| serde_json::json!({ "pointer": fault.pointer, "message": fault.message }))
+        .collect();
+    ApiError::new(code, format!("{place}: {}", shorten(&first.message))).detail("errors", errors)
+}
+
+/// Where a value stands, as a JSON pointer.
+fn pointer(path: &serde_path_to_error::Path) -> String {
+    path.iter().fold(String::new(), |mut pointer, segment| {
+        match segment {
+            Segment::Seq { index } => pointer.extend(["/", &index.to_string()]),
+            Segment::Map { key } => {
+                pointer.extend(["/", &key.replace('~', "~0").replace('/', "~1")])
+            }
+            Segment::Enum { .. } | Segment::Unknown => {}
+        }
+        pointer
+    })
+}
+
+/// What a parser says, without the line and column that mean nothing beside a pointer.
+fn problem(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    shorten(
+        text.rsplit_once(" at line ")
+            .map_or(text.as_str(), |(problem, _)| problem),
+    )
+}
+
+/// As much of a problem as is worth telling.
+pub(super) fn shorten(problem: &str) -> String {
+    match problem.char_indices().nth(MAX_PROBLEM_CHARS) {
+        Some((end, _)) => format!("{}…", problem.split_at(end).0),
+        None => problem.to_owned(),
+    }
+}

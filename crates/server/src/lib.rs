@@ -1,0 +1,4 @@
+//! x
+pub mod http;
+pub mod ids;
+pub mod outbound;

@@ -1,0 +1,102 @@
+//! Migrations: pairs under one number, applied in order, never edited after release.
+
+use sha2::{Digest as _, Sha256};
+
+use super::{postgres, sqlite};
+use crate::Error;
+
+struct Migration {
+    number: i64,
+    name: &'static str,
+    postgres: &'static str,
+    sqlite: &'static str,
+}
+
+macro_rules! migrations {
+    ($($number:literal $name:literal;)+) => {
+        const MIGRATIONS: &[Migration] = &[$(Migration {
+            number: $number,
+            name: $name,
+            postgres: include_str!(concat!("../../migrations/", $name, ".postgres.sql")),
+            sqlite: include_str!(concat!("../../migrations/", $name, ".sqlite.sql")),
+        }),+];
+    };
+}
+
+migrations! {
+    1 "0001_access";
+    2 "0002_journal";
+    3 "0003_notify";
+}
+
+const CREATE: &str = "CREATE TABLE IF NOT EXISTS schema_migration \
+    (number bigint PRIMARY KEY, name text NOT NULL, checksum text NOT NULL)";
+const APPLIED: &str = "SELECT number, checksum FROM schema_migration ORDER BY number";
+const RECORD: &str = "INSERT INTO schema_migration (number, name, checksum) VALUES ($1, $2, $3)";
+
+/// Serialises servers that start together; any number that nothing else uses.
+const LOCK: &str = "SELECT pg_advisory_xact_lock(7166187209)";
+
+pub async fn postgres(pool: &postgres::Pool) -> Result<(), Error> {
+    let mut client = pool.client().await?;
+    let tx = client.transaction().await?;
+    tx.batch_execute(LOCK).await?;
+    tx.batch_execute(CREATE).await?;
+    let applied = tx.query(APPLIED, &[]).await?.iter().map(|row| (row.get(0), row.get(1))).collect();
+    for migration in pending(applied, |m| m.postgres)? {
+        tx.batch_execute(migration.postgres).await?;
+        tx.execute(RECORD, &[&migration.number, &migration.name, &checksum(migration.postgres)]).await?;
+        tracing::info!(migration = migration.name, "schema migrated");
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+pub async fn sqlite(handle: &sqlite::Handle) -> Result<(), Error> {
+    handle
+        .on_writer(|mut connection| {
+            let outcome = migrate_sqlite(&mut connection);
+            (connection, outcome)
+        })
+        .await
+}
+
+fn migrate_sqlite(connection: &mut rusqlite::Connection) -> Result<(), Error> {
+    let tx = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    tx.execute_batch(CREATE)?;
+    let applied = tx
+        .prepare(APPLIED)?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<Vec<_>, _>>()?;
+    for migration in pending(applied, |m| m.sqlite)? {
+        tx.execute_batch(migration.sqlite)?;
+        tx.execute(RECORD, rusqlite::params![migration.number, migration.name, checksum(migration.sqlite)])?;
+        tracing::info!(migration = migration.name, "schema migrated");
+    }
+    tx.commit()?;
+    Ok(())
+}
+
+/// What is still to be applied; a database that is newer than this binary, or that ran an edited migration, is refused.
+fn pending(
+    applied: Vec<(i64, String)>,
+    text: impl Fn(&Migration) -> &'static str,
+) -> Result<impl Iterator<Item = &'static Migration>, Error> {
+    for (number, sum) in &applied {
+        match MIGRATIONS.iter().find(|m| m.number == *number) {
+            None => return Err(Error::Configuration(format!(
+                "the database has migration {number}, which this version of courant does not know; use a newer one"
+            ))),
+            Some(m) if checksum(text(m)) != *sum => return Err(Error::Configuration(format!(
+                "migration {} was applied from another text than this version's", m.name
+            ))),
+            Some(_) => {}
+        }
+    }
+    let last = applied.last().map_or(0, |(number, _)| *number);
+    Ok(MIGRATIONS.iter().filter(move |m| m.number > last))
+}
+
+fn checksum(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,131 @@
+//! The thin seam over the two drivers: values, rows, statements, units of work, migrations.
+//!
+//! Nothing outside this folder names a driver. A unit of work awaits nothing but its [`Tx`]: on SQLite it runs to its
+//! end in one poll on the writer's thread, and one that is ever pending is rolled back and reported.
+
+mod migrate;
+mod postgres;
+mod sql;
+mod sqlite;
+mod tx;
+mod value;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+pub(crate) use sql::{Dialect, Statement, statements};
+pub(crate) use tx::{Appended, BoxFuture, NewEvent, Tx};
+pub(crate) use value::{Row, Value, params};
+
+use crate::Error;
+
+/// An open database.
+#[derive(Clone, Debug)]
+pub(crate) struct Db {
+    backend: Backend,
+    /// Raised after each commit of this process that appended events.
+    appended: Arc<watch::Sender<u64>>,
+    #[cfg(feature = "testing")]
+    barrier: Option<crate::Barrier>,
+}
+
+#[derive(Clone, Debug)]
+enum Backend {
+    Postgres(postgres::Pool),
+    Sqlite(sqlite::Handle),
+}
+
+/// What a committed unit of work gave, and where its events came to stand, in the order they were appended.
+#[derive(Debug)]
+pub(crate) struct Committed<T> {
+    pub value: T,
+    pub appended: Vec<Appended>,
+}
+
+impl Db {
+    /// Opens `postgres://…` or `sqlite://<path>` and brings its schema up to date.
+    pub(crate) async fn open(options: &crate::Options) -> Result<Self, Error> {
+        let db = Self::connect(options).await?;
+        match &db.backend {
+            Backend::Postgres(pool) => migrate::postgres(pool).await?,
+            Backend::Sqlite(handle) => migrate::sqlite(handle).await?,
+        }
+        Ok(db)
+    }
+
+    async fn connect(options: &crate::Options) -> Result<Self, Error> {
+        let url = &options.url;
+        let backend = if let Some(path) = url.strip_prefix("sqlite://") {
+            Backend::Sqlite(sqlite::Handle::open(path, options.exclusive).await?)
+        } else if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+            Backend::Postgres(postgres::Pool::open(url, options.connections).await?)
+        } else {
+            return Err(Error::Configuration("the database URL starts with neither sqlite:// nor postgres://".into()));
+        };
+        Ok(Self {
+            backend,
+            appended: Arc::new(watch::channel(0).0),
+            #[cfg(feature = "testing")]
+            barrier: options.barrier.clone(),
+        })
+    }
+
+    pub(crate) fn dialect(&self) -> Dialect {
+        match &self.backend {
+            Backend::Postgres(_) => Dialect::Postgres,
+            Backend::Sqlite(_) => Dialect::Sqlite,
+        }
+    }
+
+    /// Changes whenever this process has committed events.
+    pub(crate) fn appended(&self) -> watch::Receiver<u64> {
+        self.appended.subscribe()
+    }
+
+    /// Runs one unit of work in one transaction; what it appended is written last and committed with it. It may run
+    /// more than once, so it only reads `input`.
+    pub(crate) async fn write<I, T, F>(&self, input: I, unit: F) -> Result<Committed<T>, Error>
+    where
+        I: Send + Sync + 'static,
+        T: Send + 'static,
+        F: for<'a> Fn(&'a mut Tx, &'a I) -> BoxFuture<'a, Result<T, Error>> + Send + Sync + 'static,
+    {
+        #[cfg(feature = "testing")]
+        let barrier = self.barrier.clone();
+        #[cfg(not(feature = "testing"))]
+        let barrier = ();
+        let committed = match &self.backend {
+            Backend::Postgres(pool) => pool.write(input, unit, barrier).await,
+            Backend::Sqlite(handle) => handle.write(input, unit).await,
+        }?;
+        if !committed.appended.is_empty() {
+            self.appended.send_modify(|n| *n += 1);
+        }
+        Ok(committed)
+    }
+
+    /// Runs a unit that only reads. On SQLite all its statements see one snapshot; on PostgreSQL each sees its own,
+    /// later than the one before, which is what the journal's order rests on.
+    pub(crate) async fn read<I, T, F>(&self, input: I, unit: F) -> Result<T, Error>
+    where
+        I: Send + Sync + 'static,
+        T: Send + 'static,
+        F: for<'a> Fn(&'a mut Tx, &'a I) -> BoxFuture<'a, Result<T, Error>> + Send + Sync + 'static,
+    {
+        match &self.backend {
+            Backend::Postgres(pool) => pool.read(input, unit).await,
+            Backend::Sqlite(handle) => handle.read(input, unit).await,
+        }
+    }
+
+    /// Prepares a statement without running it; for tests.
+    #[cfg(feature = "testing")]
+    pub(crate) async fn prepare(&self, statement: &'static Statement) -> Result<(), Error> {
+        self.read(statement, |tx, statement| Box::pin(tx.prepare(statement))).await
+    }
+}
+
+/// Longest wait for a connection or a place in the writer's queue before `Unavailable`.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);

@@ -1,0 +1,235 @@
+//! PostgreSQL: a pool, units of work that a dropped request cannot cut, and the last act of each.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, RecyclingMethod};
+use futures_util::future::join;
+use tokio_postgres::config::{SslMode, TargetSessionAttrs};
+use tokio_postgres::{Config, NoTls};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::tx::{Appended, BoxFuture, Connection, Tx};
+use super::{ACQUIRE_TIMEOUT, Committed};
+use crate::Error;
+use crate::twin;
+
+#[cfg(feature = "testing")]
+pub type BarrierHook = Option<crate::Barrier>;
+#[cfg(not(feature = "testing"))]
+pub type BarrierHook = ();
+
+/// How often a unit runs again after a serialisation failure or a deadlock.
+const ATTEMPTS: u32 = 5;
+
+/// Bounds on what one statement, one lock wait and one idle transaction of ours may take: a unit that appended holds
+/// readers back until it ends, so it must end. Planning is kept generic-safe and free of JIT.
+const SESSION: &str = "-c statement_timeout=30s -c lock_timeout=10s -c idle_in_transaction_session_timeout=30s -c jit=off";
+
+#[derive(Clone, Debug)]
+pub struct Pool(deadpool_postgres::Pool);
+
+impl Pool {
+    pub async fn open(url: &str, connections: usize) -> Result<Self, Error> {
+        let (url, tls) = tls_of(url)?;
+        let mut config: Config = url.parse().map_err(|_| {
+            // The parser's own words could repeat the password.
+            Error::Configuration("the PostgreSQL URL cannot be read; expected postgres://user:password@host/database".into())
+        })?;
+        config
+            .application_name("courant")
+            .options(SESSION)
+            .target_session_attrs(TargetSessionAttrs::ReadWrite)
+            .connect_timeout(Duration::from_secs(5))
+            .keepalives_idle(Duration::from_secs(30))
+            .tcp_user_timeout(Duration::from_secs(15));
+        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let manager = match tls {
+            Some(tls) => {
+                config.ssl_mode(SslMode::Require);
+                Manager::from_config(config, MakeRustlsConnect::new(tls), recycling)
+            }
+            None => Manager::from_config(config, NoTls, recycling),
+        };
+        let pool = deadpool_postgres::Pool::builder(manager)
+            .max_size(connections)
+            .runtime(deadpool_postgres::Runtime::Tokio1)
+            .wait_timeout(Some(ACQUIRE_TIMEOUT))
+            .create_timeout(Some(ACQUIRE_TIMEOUT))
+            .post_create(Hook::async_fn(|client, _| Box::pin(check_server(client))))
+            .build()
+            .map_err(|e| Error::Configuration(e.to_string()))?;
+        drop(pool.get().await?);
+        Ok(Self(pool))
+    }
+
+    pub async fn client(&self) -> Result<Object, Error> {
+        Ok(self.0.get().await?)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a unit of work runs to its end although its request is dropped")]
+    pub async fn write<I, T, F>(&self, input: I, unit: F, barrier: BarrierHook) -> Result<Committed<T>, Error>
+    where
+        I: Send + Sync + 'static,
+        T: Send + 'static,
+        F: for<'a> Fn(&'a mut Tx, &'a I) -> BoxFuture<'a, Result<T, Error>> + Send + Sync + 'static,
+    {
+        let pool = self.clone();
+        let work = async move {
+            let mut attempt = 1;
+            loop {
+                match pool.attempt(&input, &unit, &barrier).await {
+                    Err(error) if error.is_worth_repeating() && attempt < ATTEMPTS => attempt += 1,
+                    outcome => return outcome,
+                }
+            }
+        };
+        tokio::spawn(work).await.map_err(|e| Error::Panicked(e.to_string()))?
+    }
+
+    async fn attempt<I, T, F>(&self, input: &I, unit: &F, barrier: &BarrierHook) -> Result<Committed<T>, Error>
+    where
+        F: for<'a> Fn(&'a mut Tx, &'a I) -> BoxFuture<'a, Result<T, Error>>,
+    {
+        let mut tx = Tx::new(Connection::Postgres { client: self.client().await?, begun: false }, true);
+        match unit(&mut tx, input).await {
+            Ok(value) => {
+                let appended = tx.finish_postgres(barrier).await?;
+                Ok(Committed { value, appended })
+            }
+            Err(error) => {
+                tx.roll_back().await;
+                Err(error)
+            }
+        }
+    }
+
+    pub async fn read<I, T, F>(&self, input: I, unit: F) -> Result<T, Error>
+    where
+        F: for<'a> Fn(&'a mut Tx, &'a I) -> BoxFuture<'a, Result<T, Error>>,
+    {
+        let mut tx = Tx::new(Connection::Postgres { client: self.client().await?, begun: false }, false);
+        unit(&mut tx, &input).await
+    }
+}
+
+impl Tx {
+    /// Writes the buffered events and commits, in one trip.
+    async fn finish_postgres(&mut self, barrier: &BarrierHook) -> Result<Vec<Appended>, Error> {
+        let events = std::mem::take(&mut self.events);
+        let Connection::Postgres { client, begun } = &mut self.connection else { return Err(Error::gone()) };
+        if events.is_empty() {
+            if *begun {
+                commit(client).await?;
+                *begun = false;
+            }
+            return Ok(Vec::new());
+        }
+        let insert = twin::postgres::Append::prepare(client, &events).await?;
+        let open = *begun;
+        *begun = true;
+        let begin = async { if open { Ok(()) } else { client.batch_execute("BEGIN").await } };
+        #[cfg(feature = "testing")]
+        if let Some(barrier) = barrier {
+            begin.await?;
+            let appended = insert.run(client).await?;
+            if barrier.reach(&events).await {
+                commit(client).await?;
+            } else {
+                client.batch_execute("ROLLBACK").await?;
+            }
+            *begun = false;
+            return Ok(appended);
+        }
+        #[cfg(not(feature = "testing"))]
+        let () = barrier;
+        let (begin, (appended, committed)) = join(begin, join(insert.run(client), commit(client))).await;
+        begin?;
+        // A failed insert makes the COMMIT behind it a rollback, which answers without an error.
+        let appended = appended?;
+        committed?;
+        *begun = false;
+        Ok(appended)
+    }
+
+    async fn roll_back(&mut self) {
+        if let Connection::Postgres { client, begun } = &mut self.connection
+            && *begun
+            && client.batch_execute("ROLLBACK").await.is_ok()
+        {
+            *begun = false;
+        }
+    }
+}
+
+/// A connection that may still stand inside a transaction never goes back to the pool.
+impl Drop for Tx {
+    fn drop(&mut self) {
+        if let Connection::Postgres { client, begun: true } = std::mem::replace(&mut self.connection, Connection::Gone) {
+            drop(Object::take(client));
+        }
+    }
+}
+
+/// A COMMIT whose answer is lost may have happened.
+async fn commit(client: &Object) -> Result<(), Error> {
+    client.batch_execute("COMMIT").await.map_err(|error| match error.as_db_error() {
+        Some(_) => Error::from(error),
+        None => Error::OutcomeUnknown,
+    })
+}
+
+async fn check_server(client: &mut deadpool_postgres::ClientWrapper) -> Result<(), HookError> {
+    let row = client
+        .query_one("SELECT current_setting('server_version_num')::int, pg_is_in_recovery()", &[])
+        .await
+        .map_err(HookError::Backend)?;
+    let (version, standby): (i32, bool) = (row.get(0), row.get(1));
+    if version < 140_000 {
+        return Err(HookError::message("PostgreSQL 14 or later is needed"));
+    }
+    if standby {
+        return Err(HookError::message("this PostgreSQL is a standby; the journal is read and written on the primary"));
+    }
+    Ok(())
+}
+
+/// `sslmode` and `sslrootcert` as libpq spells them. Every mode from `require` up verifies the certificate and the
+/// host name: against `sslrootcert` when given, else against the system's authorities.
+fn tls_of(url: &str) -> Result<(String, Option<rustls::ClientConfig>), Error> {
+    let Some((base, query)) = url.split_once('?') else { return Ok((url.to_owned(), None)) };
+    let (mut mode, mut root, mut rest) = ("disable", None, Vec::new());
+    for pair in query.split('&') {
+        match pair.split_once('=') {
+            Some(("sslmode", value)) => mode = value,
+            Some(("sslrootcert", value)) => root = Some(value.replace("%2F", "/").replace("%2f", "/")),
+            _ => rest.push(pair),
+        }
+    }
+    let url = if rest.is_empty() { base.to_owned() } else { format!("{base}?{}", rest.join("&")) };
+    match mode {
+        "disable" | "allow" | "prefer" => Ok((url, None)),
+        "require" | "verify-ca" | "verify-full" => Ok((url, Some(verifying(root.as_deref())?))),
+        other => Err(Error::Configuration(format!("sslmode={other:?} is not one of disable, allow, prefer, require, verify-ca, verify-full"))),
+    }
+}
+
+fn verifying(root: Option<&str>) -> Result<rustls::ClientConfig, Error> {
+    use rustls::pki_types::CertificateDer;
+    use rustls::pki_types::pem::PemObject;
+
+    let mut roots = rustls::RootCertStore::empty();
+    if let Some(path) = root {
+        let unreadable = |e: &dyn std::fmt::Display| Error::Configuration(format!("sslrootcert {path}: {e}"));
+        for certificate in CertificateDer::pem_file_iter(path).map_err(|e| unreadable(&e))? {
+            roots.add(certificate.map_err(|e| unreadable(&e))?).map_err(|e| unreadable(&e))?;
+        }
+    } else {
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    }
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|e| Error::Configuration(e.to_string()))?;
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}

@@ -1,0 +1,178 @@
+//! Appending what producers outside the core publish.
+
+use std::collections::HashMap;
+
+use courant_api::{EventId, WorkspaceId};
+
+use crate::change::{Change, fresh_id};
+use crate::db::{Appended, NewEvent, Row, Statement, Tx, params};
+use crate::{Error, Store};
+
+use super::Position;
+
+/// An event that has been checked against its type's schema.
+#[derive(Clone, Debug)]
+pub struct EventDraft {
+    /// The producer's own id, which makes the append idempotent.
+    pub id: Option<EventId>,
+    /// A registered type.
+    pub event_type: String,
+    /// The version that the payload was checked against.
+    pub schema_version: u32,
+    /// The type's entity type.
+    pub entity_type: String,
+    /// The entity.
+    pub entity_id: String,
+    /// Its workspace.
+    pub workspace_id: Option<WorkspaceId>,
+    /// JSON text, kept as it is.
+    pub payload: String,
+    /// The event's own correlation, else the request's.
+    pub correlation_id: Option<String>,
+    /// What caused it.
+    pub causation_id: Option<String>,
+}
+
+/// What became of one draft.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AppendOutcome {
+    /// The event's id.
+    pub id: EventId,
+    /// Its position.
+    pub seq: Position,
+    /// Whether it had been appended before.
+    pub duplicate: bool,
+}
+
+pub(super) static FIND_BY_IDS: Statement = Statement::new(
+    "journal.FIND_BY_IDS",
+    "SELECT id, seq, type, entity_type, entity_id, workspace_id, causation_id, payload FROM event
+    WHERE tenant_id = $1 AND id IN {uuids $2}",
+);
+pub(super) static FIND_WORKSPACES: Statement = Statement::new(
+    "journal.FIND_WORKSPACES",
+    "SELECT id FROM workspace WHERE tenant_id = $1 AND archived_at IS NULL AND id IN {uuids $2}",
+);
+
+/// Where a draft's position comes from.
+#[derive(Clone, Copy)]
+enum Place {
+    /// It stood in the journal before.
+    Stored(EventId, Position),
+    /// It is the n-th of the events that this unit appends.
+    New(usize),
+    /// It repeats that one, within the same request.
+    Again(usize),
+}
+
+impl Store {
+    /// Appends drafts in their order, all or none. One whose id stands in the journal with the same content is
+    /// answered as a duplicate; with other content the whole append is refused.
+    pub async fn event_append(&self, change: Change, drafts: Vec<EventDraft>) -> Result<Vec<AppendOutcome>, Error> {
+        let committed = self.db.write((change, drafts), |tx, (change, drafts)| {
+            Box::pin(async move { append(tx, change, drafts).await })
+        });
+        let committed = committed.await?;
+        let place = |n: usize| committed.appended.get(n).copied().ok_or_else(|| Error::Corrupt("append answered too few rows".into()));
+        committed
+            .value
+            .into_iter()
+            .map(|p| match p {
+                Place::Stored(id, seq) => Ok(AppendOutcome { id, seq, duplicate: true }),
+                Place::New(n) => place(n).map(|Appended { id, seq }| AppendOutcome { id, seq, duplicate: false }),
+                Place::Again(n) => place(n).map(|Appended { id, seq }| AppendOutcome { id, seq, duplicate: true }),
+            })
+            .collect()
+    }
+}
+
+async fn append(tx: &mut Tx, change: &Change, drafts: &[EventDraft]) -> Result<Vec<Place>, Error> {
+    check_workspaces(tx, change, drafts).await?;
+    let given: Vec<_> = drafts.iter().filter_map(|d| d.id).map(EventId::uuid).collect();
+    let mut stored: HashMap<EventId, Row> = HashMap::new();
+    if !given.is_empty() {
+        for row in tx.query(&FIND_BY_IDS, params![change.tenant_id, given]).await? {
+            stored.insert(row.get(0)?, row);
+        }
+    }
+    let mut fresh: HashMap<EventId, usize> = HashMap::new();
+    let mut places = Vec::with_capacity(drafts.len());
+    let mut appended: Vec<&EventDraft> = Vec::with_capacity(drafts.len());
+    for draft in drafts {
+        let id = draft.id.unwrap_or_else(|| fresh_id().into());
+        let place = if let Some(row) = stored.get(&id) {
+            if !same_content(draft, row)? {
+                return Err(Error::EventIdConflict(id));
+            }
+            Place::Stored(id, row.get(1)?)
+        } else if let Some(&n) = fresh.get(&id) {
+            if !same_draft(draft, appended[n]) {
+                return Err(Error::EventIdConflict(id));
+            }
+            Place::Again(n)
+        } else {
+            let n = appended.len();
+            fresh.insert(id, n);
+            appended.push(draft);
+            tx.append(new_event(change, draft, id));
+            Place::New(n)
+        };
+        places.push(place);
+    }
+    Ok(places)
+}
+
+async fn check_workspaces(tx: &mut Tx, change: &Change, drafts: &[EventDraft]) -> Result<(), Error> {
+    let mut wanted: Vec<_> = drafts.iter().filter_map(|d| d.workspace_id).map(WorkspaceId::uuid).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let count = wanted.len();
+    let found = tx.query(&FIND_WORKSPACES, params![change.tenant_id, wanted]).await?;
+    if found.len() == count { Ok(()) } else { Err(Error::NotFound("workspace")) }
+}
+
+fn new_event(change: &Change, draft: &EventDraft, id: EventId) -> NewEvent {
+    NewEvent {
+        tenant_id: change.tenant_id,
+        id,
+        event_type: draft.event_type.clone(),
+        schema_version: draft.schema_version,
+        entity_type: draft.entity_type.clone(),
+        entity_id: draft.entity_id.clone(),
+        workspace_id: draft.workspace_id,
+        actor_id: change.actor_id,
+        session_id: None,
+        correlation_id: draft.correlation_id.clone().or_else(|| change.correlation_id.clone()),
+        causation_id: draft.causation_id.clone(),
+        request_id: change.request_id.clone(),
+        payload: draft.payload.clone(),
+        occurred_at: change.now,
+    }
+}
+
+/// The same event, as its producer meant it: a correlation id may be the request's and is left out.
+fn same_content(draft: &EventDraft, row: &Row) -> Result<bool, Error> {
+    Ok(row.get::<String>(2)? == draft.event_type
+        && row.get::<String>(3)? == draft.entity_type
+        && row.get::<String>(4)? == draft.entity_id
+        && row.get::<Option<WorkspaceId>>(5)? == draft.workspace_id
+        && row.get::<Option<String>>(6)? == draft.causation_id
+        && same_json(&row.get::<String>(7)?, &draft.payload))
+}
+
+fn same_draft(a: &EventDraft, b: &EventDraft) -> bool {
+    a.event_type == b.event_type
+        && a.entity_type == b.entity_type
+        && a.entity_id == b.entity_id
+        && a.workspace_id == b.workspace_id
+        && a.causation_id == b.causation_id
+        && same_json(&a.payload, &b.payload)
+}
+
+fn same_json(a: &str, b: &str) -> bool {
+    let value = |text| serde_json::from_str::<serde_json::Value>(text).ok();
+    a == b || (value(a).is_some() && value(a) == value(b))
+}

@@ -1,0 +1,291 @@
+//! Reading by cursor.
+//!
+//! One statement reads one page: the subtree of a workspace and the events are seen in one snapshot, and nothing that
+//! was cached decides what is left out. A filtered page walks the tenant's events in order, at most [`WALK_ROWS`] a
+//! statement and [`WALKS`] statements a page, and hands out the cursor it has proven.
+
+use courant_api::{Cursor, Event, TenantId, WorkspaceId};
+
+use super::{Position, State, event, event_columns, state};
+use crate::db::{Statement, Tx, Value, params};
+use crate::{Error, Store};
+
+/// Events that one statement of a filtered page looks at.
+const WALK_ROWS: i64 = 10_000;
+/// Statements of one filtered page.
+const WALKS: usize = 4;
+
+/// Which events, and from where.
+#[derive(Clone, Debug)]
+pub struct EventQuery {
+    /// Type prefixes; none for all types.
+    pub prefixes: Vec<String>,
+    /// A workspace with all below it.
+    pub workspace_id: Option<WorkspaceId>,
+    /// Kind of entity.
+    pub entity_type: Option<String>,
+    /// One entity; only with its kind.
+    pub entity_id: Option<String>,
+    /// Where to begin.
+    pub start: Start,
+    /// Most events in the page.
+    pub limit: i64,
+}
+
+/// Where a page begins.
+#[derive(Clone, Copy, Debug)]
+pub enum Start {
+    /// At the first retained event.
+    First,
+    /// After a cursor.
+    After(Cursor),
+    /// At the newest `limit` matching events.
+    Tail,
+}
+
+/// A page for the server's own consumers: every tenant's events.
+#[derive(Clone, Debug)]
+pub struct ScanBatch {
+    /// Events in journal order.
+    pub events: Vec<Event>,
+    /// Where to read on.
+    pub next: Position,
+    /// Whether more is readable now.
+    pub has_more: bool,
+}
+
+macro_rules! subtree {
+    ($root:literal) => {
+        concat!(
+            "RECURSIVE subtree(id) AS (
+                SELECT w.id FROM workspace w WHERE w.tenant_id = $1 AND w.id = ", $root, "
+                UNION
+                SELECT w.id FROM subtree s JOIN workspace w ON w.tenant_id = $1 AND w.parent_id = s.id)"
+        )
+    };
+}
+
+/// $5 and $6: whether types are filtered, and their prefixes; $7 and $8: whether a workspace is, and which. A prefix
+/// is compared as text, so `_` and `%` are letters.
+macro_rules! matching {
+    ($table:literal) => {
+        concat!(
+            "(NOT $5 OR EXISTS (SELECT 1 FROM {texts $6} p WHERE substr(", $table, ".type, 1, length(p.value)) = p.value))
+             AND (NOT $7 OR ", $table, ".workspace_id IN (SELECT id FROM subtree))"
+        )
+    };
+}
+
+macro_rules! plain {
+    ($order:literal) => {
+        concat!("SELECT ", event_columns!(), " FROM event e WHERE e.tenant_id = $1 AND e.seq > $2 AND e.seq <= $3
+            ORDER BY e.seq ", $order, " LIMIT $4")
+    };
+}
+
+macro_rules! entity {
+    ($order:literal) => {
+        concat!("WITH ", subtree!("$8"), " SELECT ", event_columns!(), " FROM event e
+            WHERE e.tenant_id = $1 AND e.entity_type = $9 AND e.entity_id = $10 AND e.seq > $2 AND e.seq <= $3
+                AND ", matching!("e"), "
+            ORDER BY e.seq ", $order, " LIMIT $4")
+    };
+}
+
+/// The first two columns say how many events were looked at and where the last of them stands; they are there on a
+/// page without a match, too.
+macro_rules! walk {
+    ($order:literal, $last:literal) => {
+        concat!("WITH ", subtree!("$8"), ", scanned AS MATERIALIZED (
+                SELECT s.seq, s.type, s.entity_type, s.workspace_id FROM event s
+                WHERE s.tenant_id = $1 AND s.seq > $2 AND s.seq <= $3 ORDER BY s.seq ", $order, " LIMIT $11
+            ), matched AS (
+                SELECT s.seq FROM scanned s WHERE ", matching!("s"), " AND (NOT $9 OR s.entity_type = $10)
+                ORDER BY s.seq ", $order, " LIMIT $4
+            ), reach AS (SELECT count(*) AS looked_at, ", $last, "(seq) AS last FROM scanned)
+            SELECT r.looked_at, r.last, ", event_columns!(), " FROM reach r
+                LEFT JOIN matched m ON TRUE LEFT JOIN event e ON e.seq = m.seq
+            ORDER BY e.seq ", $order)
+    };
+}
+
+pub(super) static PLAIN: Statement = Statement::new("journal.PLAIN", plain!("ASC"));
+pub(super) static PLAIN_BACK: Statement = Statement::new("journal.PLAIN_BACK", plain!("DESC"));
+pub(super) static ENTITY: Statement = Statement::new("journal.ENTITY", entity!("ASC"));
+pub(super) static ENTITY_BACK: Statement = Statement::new("journal.ENTITY_BACK", entity!("DESC"));
+pub(super) static WALK: Statement = Statement::new("journal.WALK", walk!("ASC", "max"));
+pub(super) static WALK_BACK: Statement = Statement::new("journal.WALK_BACK", walk!("DESC", "min"));
+pub(super) static WORKSPACE_EXISTS: Statement =
+    Statement::new("journal.WORKSPACE_EXISTS", "SELECT id FROM workspace WHERE tenant_id = $1 AND id = $2");
+pub(super) static BY_ID: Statement = Statement::new(
+    "journal.BY_ID",
+    concat!("SELECT ", event_columns!(), " FROM event e WHERE e.tenant_id = $1 AND e.id = $2 AND e.seq <= $3"),
+);
+/// The greatest position that was ever durable: what a cursor may not lie ahead of.
+pub(super) static GREATEST: Statement = Statement::new(
+    "journal.GREATEST",
+    "SELECT CASE WHEN m.seq > j.floor_seq THEN m.seq ELSE j.floor_seq END
+    FROM journal j, (SELECT coalesce(max(e.seq), 0) AS seq FROM event e) m",
+);
+pub(super) static SCAN: Statement = Statement::new(
+    "journal.SCAN",
+    concat!("SELECT ", event_columns!(), " FROM event e WHERE e.seq > $1 AND e.seq <= $2 ORDER BY e.seq LIMIT $3"),
+);
+
+/// Events of one statement, and how far it looked.
+struct Found {
+    events: Vec<Event>,
+    /// Where to go on when the statement looked at all it may; none when it saw everything.
+    stopped_at: Option<Position>,
+}
+
+impl Store {
+    /// A page of the tenant's journal.
+    pub async fn event_page(
+        &self,
+        tenant: TenantId,
+        query: EventQuery,
+    ) -> Result<courant_api::event::EventPage, Error> {
+        self.db.read((tenant, query), |tx, (tenant, query)| Box::pin(page(tx, *tenant, query))).await
+    }
+
+    /// What every tenant appended after `after`.
+    pub async fn journal_scan(&self, after: Position, limit: i64) -> Result<ScanBatch, Error> {
+        self.db
+            .read((after, limit), |tx, (after, limit)| Box::pin(async move {
+                let State { identity, horizon, .. } = state(tx).await?;
+                let rows = tx.query(&SCAN, params![*after, horizon, *limit + 1]).await?;
+                let has_more = rows.len() as i64 > *limit;
+                let events: Vec<_> =
+                    rows.iter().take(*limit as usize).map(|row| event(row, 0, identity)).collect::<Result<_, _>>()?;
+                let last = events.last().map(|e| e.sequence);
+                let next = if has_more { last.unwrap_or(*after) } else { horizon.max(*after) };
+                Ok(ScanBatch { events, next, has_more })
+            }))
+            .await
+    }
+}
+
+async fn page(tx: &mut Tx, tenant: TenantId, query: &EventQuery) -> Result<courant_api::event::EventPage, Error> {
+    let state = state(tx).await?;
+    if let Some(workspace) = query.workspace_id {
+        tx.query_opt(&WORKSPACE_EXISTS, params![tenant, workspace]).await?.ok_or(Error::NotFound("workspace"))?;
+    }
+    let after = match query.start {
+        Start::First | Start::Tail => state.floor,
+        Start::After(cursor) => check(tx, state, tenant, cursor).await?,
+    };
+    let (events, next, has_more) = match query.start {
+        Start::Tail => (tail(tx, tenant, query, state).await?, state.horizon, false),
+        Start::First | Start::After(_) => forward(tx, tenant, query, state, after).await?,
+    };
+    Ok(courant_api::event::EventPage {
+        items: events,
+        next_cursor: state.identity.cursor(tenant, next).encode(),
+        has_more,
+    })
+}
+
+/// The position of a cursor that belongs to this journal.
+async fn check(tx: &mut Tx, state: State, tenant: TenantId, cursor: Cursor) -> Result<Position, Error> {
+    if cursor != state.identity.cursor(tenant, cursor.seq) {
+        return Err(Error::CursorFromOtherJournal);
+    }
+    if cursor.seq < state.floor {
+        return Err(Error::CursorBelowFloor { floor: state.floor });
+    }
+    if cursor.seq > state.horizon {
+        // It may have been proven by another server, ahead of what is settled here now; but never ahead of what is
+        // committed: judged by all tenants' events, in a statement that began after the request came.
+        let greatest: Position = tx.query_one(&GREATEST, params![]).await?.get(0)?;
+        if cursor.seq > greatest {
+            return Err(Error::CursorFromOtherJournal);
+        }
+    }
+    Ok(cursor.seq)
+}
+
+async fn forward(
+    tx: &mut Tx,
+    tenant: TenantId,
+    query: &EventQuery,
+    state: State,
+    after: Position,
+) -> Result<(Vec<Event>, Position, bool), Error> {
+    let mut from = after;
+    for _ in 0..WALKS {
+        let found = find(tx, tenant, query, state, (from, state.horizon), query.limit + 1, false).await?;
+        let mut events = found.events;
+        if events.len() as i64 > query.limit {
+            events.truncate(query.limit as usize);
+            let last = events.last().map_or(from, |e| e.sequence);
+            return Ok((events, last, true));
+        }
+        match found.stopped_at {
+            None => return Ok((events, state.horizon.max(after), false)),
+            Some(reached) if !events.is_empty() => return Ok((events, reached, true)),
+            Some(reached) => from = reached,
+        }
+    }
+    Ok((Vec::new(), from, true))
+}
+
+/// The newest matching events, in journal order.
+async fn tail(tx: &mut Tx, tenant: TenantId, query: &EventQuery, state: State) -> Result<Vec<Event>, Error> {
+    let mut newest_first: Vec<Event> = Vec::new();
+    let mut until = state.horizon;
+    loop {
+        let wanted = query.limit - newest_first.len() as i64;
+        let found = find(tx, tenant, query, state, (state.floor, until), wanted, true).await?;
+        newest_first.extend(found.events);
+        match found.stopped_at {
+            Some(reached) if (newest_first.len() as i64) < query.limit => until = reached - 1,
+            _ => break,
+        }
+    }
+    newest_first.reverse();
+    Ok(newest_first)
+}
+
+/// Matching events with `range.0 < seq <= range.1`, at most `limit`.
+async fn find(
+    tx: &mut Tx,
+    tenant: TenantId,
+    query: &EventQuery,
+    State { identity, .. }: State,
+    range: (Position, Position),
+    limit: i64,
+    back: bool,
+) -> Result<Found, Error> {
+    let mut values = params![tenant, range.0, range.1, limit].to_vec();
+    let filtered = !query.prefixes.is_empty() || query.workspace_id.is_some() || query.entity_type.is_some();
+    if !filtered {
+        let rows = tx.query(if back { &PLAIN_BACK } else { &PLAIN }, &values).await?;
+        let events = rows.iter().map(|row| event(row, 0, identity)).collect::<Result<_, _>>()?;
+        return Ok(Found { events, stopped_at: None });
+    }
+    values.extend([
+        Value::from(!query.prefixes.is_empty()),
+        query.prefixes.clone().into(),
+        query.workspace_id.is_some().into(),
+        query.workspace_id.into(),
+    ]);
+    if let (Some(entity_type), Some(entity_id)) = (&query.entity_type, &query.entity_id) {
+        values.extend([Value::from(entity_type), entity_id.into()]);
+        let rows = tx.query(if back { &ENTITY_BACK } else { &ENTITY }, &values).await?;
+        let events = rows.iter().map(|row| event(row, 0, identity)).collect::<Result<_, _>>()?;
+        return Ok(Found { events, stopped_at: None });
+    }
+    values.extend([query.entity_type.is_some().into(), query.entity_type.as_ref().into(), WALK_ROWS.into()]);
+    let rows = tx.query(if back { &WALK_BACK } else { &WALK }, &values).await?;
+    let first = rows.first().ok_or_else(|| Error::Corrupt("journal walk: no row".into()))?;
+    let looked_at: i64 = first.get(0)?;
+    let stopped_at = if looked_at == WALK_ROWS { first.get::<Option<Position>>(1)? } else { None };
+    let mut events = Vec::with_capacity(rows.len());
+    for row in &rows {
+        if row.get::<Option<Position>>(2)?.is_some() {
+            events.push(event(row, 2, identity)?);
+        }
+    }
+    Ok(Found { events, stopped_at })
+}

@@ -1,0 +1,140 @@
+//! The databases: the only crate that sees SQL or a driver.
+//!
+//! [`Store`] is one struct over PostgreSQL or SQLite. Every public method is one whole unit of work, named
+//! `noun_verb`, bound to a tenant, and safe to drop: a change that has begun runs to its end. Statements have one
+//! text for both databases; what must differ stands in `twin/` with its reason.
+
+mod access;
+mod catalogue;
+mod change;
+mod db;
+mod error;
+mod journal;
+mod notify;
+mod servers;
+mod twin;
+
+pub use access::{Caller, KeyDraft, Page, PageKey};
+pub use catalogue::CurrentType;
+pub use change::{Change, Changed, Idempotency, Replayable};
+pub use error::Error;
+pub use journal::{AppendOutcome, EventDraft, EventQuery, Position, ScanBatch, Start};
+pub use notify::{Announced, Claim, Claimed, Dead, Edit, Integration, Mark, Outcome};
+
+use db::{Db, Dialect};
+use tokio::sync::watch;
+
+/// How to open a database.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// `postgres://…` or `sqlite://<path>`.
+    pub url: String,
+    /// Most connections to PostgreSQL.
+    pub connections: usize,
+    /// Whether to claim a SQLite file for this server; commands beside a server do not.
+    pub exclusive: bool,
+    /// Whether to bring the schema up to date; otherwise an older schema is refused.
+    pub migrate: bool,
+    /// Where a test holds units of work between their append and their commit.
+    #[cfg(feature = "testing")]
+    pub barrier: Option<Barrier>,
+}
+
+impl Options {
+    /// The options of a server on this database.
+    pub fn server(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            connections: 24,
+            exclusive: true,
+            migrate: true,
+            #[cfg(feature = "testing")]
+            barrier: None,
+        }
+    }
+
+    /// The options of a command that may run beside a server.
+    pub fn command(url: impl Into<String>) -> Self {
+        Self { connections: 2, exclusive: false, migrate: false, ..Self::server(url) }
+    }
+}
+
+/// An open database.
+#[derive(Clone, Debug)]
+pub struct Store {
+    db: Db,
+    identity: journal::Identity,
+}
+
+impl Store {
+    /// Opens a database and, if asked, brings its schema up to date.
+    pub async fn open(options: &Options) -> Result<Self, Error> {
+        let db = Db::open(options).await?;
+        let identity = journal::identity(&db).await?;
+        Ok(Self { db, identity })
+    }
+
+    /// Whether this is the embedded database, which has one server.
+    pub fn is_embedded(&self) -> bool {
+        self.db.dialect() == Dialect::Sqlite
+    }
+
+    /// Changes whenever this process has committed events.
+    pub fn appended(&self) -> watch::Receiver<u64> {
+        self.db.appended()
+    }
+
+    /// Whether the database answers.
+    pub async fn ping(&self) -> Result<(), Error> {
+        journal::identity(&self.db).await.map(|_| ())
+    }
+
+    /// Every statement of the store: name, whether this database uses it, and how often this process ran it.
+    #[cfg(feature = "testing")]
+    pub fn statements(&self) -> Vec<(&'static str, u64)> {
+        let dialect = self.db.dialect();
+        all_statements().filter(|s| s.is_for(dialect)).map(|s| (s.name, s.runs(dialect))).collect()
+    }
+
+    /// Prepares every statement on this database; the first fault names its statement.
+    #[cfg(feature = "testing")]
+    pub async fn prepare_statements(&self) -> Result<(), Error> {
+        for statement in all_statements().filter(|s| s.is_for(self.db.dialect())) {
+            self.db.prepare(statement).await?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "testing")]
+fn all_statements() -> impl Iterator<Item = &'static db::Statement> {
+    let nouns = [catalogue::STATEMENTS, change::STATEMENTS, journal::STATEMENTS, servers::STATEMENTS, twin::STATEMENTS];
+    nouns.into_iter().flatten().copied().chain(access::statements()).chain(notify::statements())
+}
+
+/// Where a test holds a PostgreSQL unit of work: after its events are written and before it commits.
+#[cfg(feature = "testing")]
+#[derive(Clone)]
+pub struct Barrier(std::sync::Arc<BarrierFn>);
+
+#[cfg(feature = "testing")]
+type BarrierFn = dyn Fn(Vec<String>) -> db::BoxFuture<'static, bool> + Send + Sync;
+
+#[cfg(feature = "testing")]
+impl Barrier {
+    /// `hold` is given the entity ids of the events; the unit commits when it answers true, else rolls back.
+    pub fn new(hold: impl Fn(Vec<String>) -> db::BoxFuture<'static, bool> + Send + Sync + 'static) -> Self {
+        Self(std::sync::Arc::new(hold))
+    }
+
+    async fn reach(&self, events: &[db::NewEvent]) -> bool {
+        (self.0)(events.iter().map(|e| e.entity_id.clone()).collect()).await
+    }
+}
+
+#[cfg(feature = "testing")]
+impl std::fmt::Debug for Barrier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Barrier")
+    }
+}

@@ -1,0 +1,139 @@
+//! From the journal to the outbox: one page of events, its deliveries and the announcer's position in one
+//! transaction, so that each event is announced once whatever crashes.
+
+use std::collections::{HashMap, HashSet};
+
+use courant_api::{Event, Permission, PrincipalId, Resource, TenantId, Timestamp, WorkspaceId};
+use courant_core::access::allows;
+use courant_core::announce::{Route, matches, notification};
+
+use crate::access::grants;
+use crate::change::{fresh_id, to_json};
+use crate::db::{Tx, Value, params, statements};
+use crate::journal::Position;
+use crate::{Error, Store};
+
+const ANNOUNCER: &str = "announcer";
+
+statements! { "announce":
+    POSITION = "SELECT seq FROM consumer_position WHERE name = $1";
+    POSITION_LOCK = "SELECT seq FROM consumer_position WHERE name = $1 {for update}";
+    POSITION_MOVE = "UPDATE consumer_position SET seq = $2, updated_at = $3 WHERE name = $1";
+    ROUTES = "SELECT i.id, i.tenant_id, i.journal_types, i.workspace_id, i.saved_by, p.status, coalesce(e.seq, 0)
+        FROM integration i
+        JOIN principal p ON p.tenant_id = i.tenant_id AND p.id = i.saved_by
+        LEFT JOIN event e ON e.tenant_id = i.tenant_id AND e.id = i.created_event_id
+        WHERE i.enabled AND i.tenant_id IN {uuids $1} ORDER BY i.id";
+    SUBTREE = "WITH RECURSIVE subtree(id) AS (
+            SELECT w.id FROM workspace w WHERE w.tenant_id = $1 AND w.id = $2
+            UNION
+            SELECT w.id FROM subtree s JOIN workspace w ON w.tenant_id = $1 AND w.parent_id = s.id)
+        SELECT id FROM subtree";
+    ENQUEUE = "INSERT INTO delivery (id, tenant_id, integration_id, event_id, event_type, cause_type, status, run_at,
+            attempt_count, claim_token, payload, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6, 'pending', $7, 0, 0, $8, $7)
+        ON CONFLICT (integration_id, event_id) DO NOTHING";
+}
+
+/// What became of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Announced {
+    /// The position moved, and this many deliveries were queued.
+    Moved {
+        /// How many.
+        deliveries: u64,
+    },
+    /// Another server moved the position meanwhile; nothing was done.
+    Stale,
+}
+
+impl Store {
+    /// Where the announcer stands.
+    pub async fn announcer_position(&self) -> Result<Position, Error> {
+        self.db
+            .read((), |tx, ()| Box::pin(async move { tx.query_one(&POSITION, params![ANNOUNCER]).await?.get(0) }))
+            .await
+    }
+
+    /// Queues what a page of events announces and moves the announcer from `from` to `next`.
+    pub async fn announce(&self, from: Position, next: Position, events: Vec<Event>, now: Timestamp) -> Result<Announced, Error> {
+        let done = self.db.write((from, next, events, now), |tx, (from, next, events, now)| Box::pin(async move {
+            let stands: Position = tx.query_one(&POSITION_LOCK, params![ANNOUNCER]).await?.get(0)?;
+            if stands != *from {
+                return Ok(Announced::Stale);
+            }
+            let deliveries = enqueue(tx, events, *now).await?;
+            tx.execute(&POSITION_MOVE, params![ANNOUNCER, *next, *now]).await?;
+            Ok(Announced::Moved { deliveries })
+        }));
+        Ok(done.await?.value)
+    }
+}
+
+async fn enqueue(tx: &mut Tx, events: &[Event], now: Timestamp) -> Result<u64, Error> {
+    let routes = routes(tx, events).await?;
+    let mut rows: Vec<Vec<Value>> = Vec::new();
+    for event in events {
+        for route in routes.get(&event.tenant_id).into_iter().flatten().filter(|route| matches(route, event)) {
+            let notification = notification(fresh_id().into(), event);
+            rows.push(
+                params![
+                    notification.id, event.tenant_id, route.integration_id, event.id, &notification.event_type,
+                    &event.event_type, now, to_json(&notification)?
+                ]
+                .to_vec(),
+            );
+        }
+    }
+    if rows.is_empty() {
+        return Ok(0);
+    }
+    Ok(tx.execute_each(&ENQUEUE, &rows).await?.into_iter().sum())
+}
+
+/// The routes of the tenants that have events here, as they stand in this transaction.
+async fn routes(tx: &mut Tx, events: &[Event]) -> Result<HashMap<TenantId, Vec<Route>>, Error> {
+    let tenants: HashSet<_> = events.iter().map(|e| e.tenant_id.uuid()).collect();
+    let mut routes: HashMap<TenantId, Vec<Route>> = HashMap::new();
+    if tenants.is_empty() {
+        return Ok(routes);
+    }
+    let mut rights = HashMap::new();
+    for row in tx.query(&ROUTES, params![tenants.into_iter().collect::<Vec<_>>()]).await? {
+        let (tenant, workspace): (TenantId, Option<WorkspaceId>) = (row.get(1)?, row.get(3)?);
+        let active = row.get::<String>(5)? == "active";
+        if !active || !saver_may_read(tx, &mut rights, tenant, row.get(4)?, workspace).await? {
+            continue;
+        }
+        let scope = match workspace {
+            None => None,
+            Some(root) => {
+                let rows = tx.query(&SUBTREE, params![tenant, root]).await?;
+                Some(rows.iter().map(|row| row.get(0)).collect::<Result<HashSet<WorkspaceId>, _>>()?)
+            }
+        };
+        let journal_types = serde_json::from_str(&row.get::<String>(2)?)
+            .map_err(|_| Error::Corrupt("integration.journal_types".into()))?;
+        let route = Route { integration_id: row.get(0)?, journal_types, workspace: scope, created_seq: row.get(6)? };
+        routes.entry(tenant).or_default().push(route);
+    }
+    Ok(routes)
+}
+
+type Rights = HashMap<(TenantId, PrincipalId), Vec<courant_core::access::Grant>>;
+
+/// An integration sees what the principal who saved it may still read.
+async fn saver_may_read(
+    tx: &mut Tx,
+    rights: &mut Rights,
+    tenant: TenantId,
+    saver: PrincipalId,
+    workspace: Option<WorkspaceId>,
+) -> Result<bool, Error> {
+    if let std::collections::hash_map::Entry::Vacant(entry) = rights.entry((tenant, saver)) {
+        entry.insert(grants::of(tx, tenant, saver).await?);
+    }
+    let resource = workspace.map_or(Resource::Tenant, Resource::Workspace);
+    Ok(allows(&rights[&(tenant, saver)], Permission::EventsRead, &resource))
+}
+

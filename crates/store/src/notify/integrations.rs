@@ -1,0 +1,280 @@
+//! Integrations. Their rights hang on their name, so each is judged on the row: one that the caller may not touch is
+//! answered exactly as one that is not there.
+
+use std::sync::Arc;
+
+use courant_api::events::notify::{
+    INTEGRATION_CREATED, INTEGRATION_DELETED, INTEGRATION_DISABLED, INTEGRATION_UPDATED, IntegrationChange,
+    IntegrationDeleted,
+};
+use courant_api::notify::IntegrationView;
+use courant_api::{IntegrationId, Permission, PrincipalId, Resource, TenantId, Timestamp, WorkspaceId};
+use courant_core::access::allows;
+use serde_json::{Map, Value as Json};
+use uuid::Uuid;
+
+use crate::access::workspaces;
+use crate::change::{Change, Changed, to_json};
+use crate::db::{Row, Tx, params, statements};
+use crate::{Caller, Error, Page, PageKey, Store};
+
+/// A stored integration, its secrets sealed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Integration {
+    /// Its id.
+    pub id: IntegrationId,
+    /// Its name.
+    pub name: String,
+    /// Its provider.
+    pub provider: String,
+    /// Whether it gets notifications.
+    pub enabled: bool,
+    /// Whether its deliveries wait.
+    pub paused: bool,
+    /// Why the server disabled it.
+    pub disabled_reason: Option<String>,
+    /// Prefixes of the types it wants.
+    pub journal_types: Vec<String>,
+    /// Only this workspace and below.
+    pub workspace_id: Option<WorkspaceId>,
+    /// The provider's settings.
+    pub provider_config: Map<String, Json>,
+    /// The provider's secrets, sealed for (tenant, id).
+    pub auth_sealed: Option<Vec<u8>>,
+    /// Whose right to read events it stands on.
+    pub saved_by: PrincipalId,
+    /// Grows with every change.
+    pub version: i64,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+}
+
+/// Makes the new state of an integration from its locked row.
+pub type Edit = Arc<dyn Fn(&Integration) -> Result<Integration, Error> + Send + Sync>;
+
+macro_rules! columns {
+    () => {
+        "i.id, i.name, i.provider, i.enabled, i.paused, i.disabled_reason, i.journal_types, i.workspace_id, \
+         i.provider_config, i.auth_sealed, i.saved_by, i.version, i.created_at, i.updated_at"
+    };
+}
+
+statements! { "integrations":
+    INSERT = "INSERT INTO integration (id, tenant_id, name, provider, enabled, paused, disabled_reason, journal_types,
+            workspace_id, provider_config, auth_sealed, saved_by, version, created_at, updated_at, created_event_id)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
+    GET = concat!("SELECT ", columns!(), " FROM integration i WHERE i.tenant_id = $1 AND i.id = $2");
+    LOCK = concat!("SELECT ", columns!(), " FROM integration i WHERE i.tenant_id = $1 AND i.id = $2 {for update}");
+    LIST = concat!("SELECT ", columns!(), " FROM integration i WHERE i.tenant_id = $1 AND i.id < $2
+        ORDER BY i.id DESC LIMIT $3");
+    BY_IDS = concat!("SELECT ", columns!(), " FROM integration i WHERE i.id IN {uuids $1}");
+    UPDATE = "UPDATE integration SET name = $3, enabled = $4, paused = $5, disabled_reason = $6, journal_types = $7,
+            workspace_id = $8, provider_config = $9, auth_sealed = $10, saved_by = $11, version = $12, updated_at = $13
+        WHERE tenant_id = $1 AND id = $2";
+    DELETE_DELIVERIES = "DELETE FROM delivery WHERE tenant_id = $1 AND integration_id = $2";
+    DELETE = "DELETE FROM integration WHERE tenant_id = $1 AND id = $2";
+}
+
+impl Integration {
+    pub(super) fn read(row: &Row) -> Result<Self, Error> {
+        let corrupt = |what: &str| Error::Corrupt(format!("integration.{what}"));
+        Ok(Self {
+            id: row.get(0)?,
+            name: row.get(1)?,
+            provider: row.get(2)?,
+            enabled: row.get(3)?,
+            paused: row.get(4)?,
+            disabled_reason: row.get(5)?,
+            journal_types: serde_json::from_str(&row.get::<String>(6)?).map_err(|_| corrupt("journal_types"))?,
+            workspace_id: row.get(7)?,
+            provider_config: serde_json::from_str(&row.get::<String>(8)?).map_err(|_| corrupt("provider_config"))?,
+            auth_sealed: row.get(9)?,
+            saved_by: row.get(10)?,
+            version: row.get(11)?,
+            created_at: row.get(12)?,
+            updated_at: row.get(13)?,
+        })
+    }
+
+    /// As people see it.
+    pub fn view(&self) -> IntegrationView {
+        IntegrationView {
+            id: self.id,
+            name: self.name.clone(),
+            provider: self.provider.clone(),
+            enabled: self.enabled,
+            paused: self.paused,
+            disabled_reason: self.disabled_reason.clone(),
+            journal_types: self.journal_types.clone(),
+            workspace_id: self.workspace_id,
+            provider_config: self.provider_config.clone(),
+            has_auth_config: self.auth_sealed.is_some(),
+            version: self.version,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            generated_secret: None,
+        }
+    }
+
+    fn resource(&self) -> Resource {
+        Resource::NotificationIntegration(self.name.clone())
+    }
+
+    /// Names of the fields in which another state differs.
+    fn changes(&self, new: &Self) -> Vec<String> {
+        let differences = [
+            ("name", self.name != new.name),
+            ("enabled", self.enabled != new.enabled),
+            ("paused", self.paused != new.paused),
+            ("journalTypes", self.journal_types != new.journal_types),
+            ("workspaceId", self.workspace_id != new.workspace_id),
+            ("providerConfig", self.provider_config != new.provider_config),
+            ("authConfig", self.auth_sealed != new.auth_sealed),
+        ];
+        differences.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name.to_owned()).collect()
+    }
+}
+
+/// The locked row, if the actor holds `permission` on its name.
+async fn lock(tx: &mut Tx, change: &Change, id: IntegrationId, permission: Permission) -> Result<Integration, Error> {
+    const ABSENT: Error = Error::NotFound("notification integration");
+    let row = tx.query_opt(&LOCK, params![change.tenant_id, id]).await?.ok_or(ABSENT)?;
+    let integration = Integration::read(&row)?;
+    if !allows(&change.grants, permission, &integration.resource()) {
+        return Err(ABSENT);
+    }
+    change.check_version(integration.version)?;
+    Ok(integration)
+}
+
+pub(super) async fn save(tx: &mut Tx, tenant: TenantId, i: &Integration) -> Result<(), Error> {
+    let row = params![
+        tenant, i.id, &i.name, i.enabled, i.paused, i.disabled_reason.as_ref(), to_json(&i.journal_types)?,
+        i.workspace_id, to_json(&i.provider_config)?, i.auth_sealed.as_deref(), i.saved_by, i.version, i.updated_at
+    ];
+    tx.execute(&UPDATE, row).await.map(|_| ()).map_err(|e| e.unique_means(NAME_TAKEN))
+}
+
+const NAME_TAKEN: &str = "an integration of this name exists";
+
+impl Store {
+    /// Creates an integration. It gets the events that follow its own creation.
+    pub async fn integration_create(
+        &self,
+        change: Change,
+        new: Integration,
+        generated_secret: Option<String>,
+    ) -> Result<Changed<IntegrationView>, Error> {
+        self.db
+            .change(change, (new, generated_secret), |tx, (change, (new, generated_secret))| Box::pin(async move {
+                if let Some(workspace) = new.workspace_id {
+                    workspaces::exists(tx, change.tenant_id, workspace).await?;
+                }
+                let payload = IntegrationChange { name: new.name.clone(), provider: new.provider.clone(), changes: Vec::new() };
+                let created = change.event(&INTEGRATION_CREATED, new.id, None, &payload)?;
+                let row = params![
+                    new.id, change.tenant_id, &new.name, &new.provider, new.enabled, new.paused,
+                    new.disabled_reason.as_ref(), to_json(&new.journal_types)?, new.workspace_id,
+                    to_json(&new.provider_config)?, new.auth_sealed.as_deref(), new.saved_by, new.version,
+                    new.created_at, new.updated_at, created.id
+                ];
+                tx.execute(&INSERT, row).await.map_err(|e| e.unique_means(NAME_TAKEN))?;
+                tx.append(created);
+                Ok(IntegrationView { generated_secret: generated_secret.clone(), ..new.view() })
+            }))
+            .await
+    }
+
+    /// One integration that the caller may read.
+    pub async fn integration_get(&self, caller: &Caller, id: IntegrationId) -> Result<IntegrationView, Error> {
+        let tenant = caller.tenant_id;
+        let found = self.db.read((tenant, id), |tx, (tenant, id)| Box::pin(async move {
+            tx.query_opt(&GET, params![*tenant, *id]).await?.map(|row| Integration::read(&row)).transpose()
+        }));
+        match found.await? {
+            Some(i) if caller.may(Permission::NotificationIntegrationRead, &i.resource()) => Ok(i.view()),
+            _ => Err(Error::NotFound("notification integration")),
+        }
+    }
+
+    /// Integrations that the caller may read, newest first.
+    pub async fn integration_list(&self, caller: &Caller, key: PageKey, limit: i64) -> Result<Page<IntegrationView>, Error> {
+        self.db
+            .read((caller.clone(), key, limit), |tx, (caller, key, limit)| Box::pin(async move {
+                let mut items = Vec::new();
+                let mut before = key.unwrap_or(Uuid::max());
+                loop {
+                    let rows = tx.query(&LIST, params![caller.tenant_id, before, *limit + 1]).await?;
+                    for row in &rows {
+                        let integration = Integration::read(row)?;
+                        before = integration.id.uuid();
+                        if caller.may(Permission::NotificationIntegrationRead, &integration.resource()) {
+                            if items.len() as i64 == *limit {
+                                let next = items.last().map(|i: &IntegrationView| i.id.uuid());
+                                return Ok(Page { items, next });
+                            }
+                            items.push(integration.view());
+                        }
+                    }
+                    if rows.len() as i64 <= *limit {
+                        return Ok(Page { items, next: None });
+                    }
+                }
+            }))
+            .await
+    }
+
+    /// Changes an integration by `edit`; without a difference nothing happens. A new name must be one that the actor
+    /// may update, too.
+    pub async fn integration_update(
+        &self,
+        change: Change,
+        id: IntegrationId,
+        edit: Edit,
+    ) -> Result<Changed<IntegrationView>, Error> {
+        self.db
+            .change(change, (id, edit), |tx, (change, (id, edit))| Box::pin(async move {
+                let old = lock(tx, change, *id, Permission::NotificationIntegrationUpdate).await?;
+                let mut new = edit(&old)?;
+                let changes = old.changes(&new);
+                if changes.is_empty() {
+                    return Ok(old.view());
+                }
+                if !allows(&change.grants, Permission::NotificationIntegrationUpdate, &new.resource()) {
+                    return Err(Error::Denied);
+                }
+                if let Some(workspace) = new.workspace_id {
+                    workspaces::exists(tx, change.tenant_id, workspace).await?;
+                }
+                new.version += 1;
+                new.updated_at = change.now;
+                save(tx, change.tenant_id, &new).await?;
+                let kind = if old.enabled && !new.enabled { &INTEGRATION_DISABLED } else { &INTEGRATION_UPDATED };
+                let payload = IntegrationChange { name: new.name.clone(), provider: new.provider.clone(), changes };
+                tx.append(change.event(kind, *id, None, &payload)?);
+                Ok(new.view())
+            }))
+            .await
+    }
+
+    /// Deletes an integration with its unsent deliveries.
+    pub async fn integration_delete(&self, change: Change, id: IntegrationId) -> Result<Changed<()>, Error> {
+        self.db
+            .change(change, id, |tx, (change, id)| Box::pin(async move {
+                let old = lock(tx, change, *id, Permission::NotificationIntegrationDelete).await?;
+                let deleted = tx.execute(&DELETE_DELIVERIES, params![change.tenant_id, *id]).await?;
+                tx.execute(&DELETE, params![change.tenant_id, *id]).await?;
+                let payload = IntegrationDeleted {
+                    name: old.name,
+                    provider: old.provider,
+                    changes: Vec::new(),
+                    deleted_deliveries: i64::try_from(deleted).unwrap_or(i64::MAX),
+                };
+                tx.append(change.event(&INTEGRATION_DELETED, *id, None, &payload)?);
+                Ok(())
+            }))
+            .await
+    }
+}

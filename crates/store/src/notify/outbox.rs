@@ -1,0 +1,286 @@
+//! The outbox: claim, mark, recover, requeue, prune.
+//!
+//! A claim raises the row's token, which is never reset, and every mark names the token of its claim: a worker whose
+//! claim was taken over marks nothing. A sent row is deleted, so what is stored is under way or has failed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use courant_api::events::notify::{DELIVERY_DEAD, DeliveryDead, INTEGRATION_DISABLED, IntegrationChange};
+use courant_api::{DeliveryId, IntegrationId, TenantId, Timestamp};
+use courant_core::announce::may_journal_death;
+use courant_core::delivery::Failure;
+use uuid::Uuid;
+
+use super::integrations::{self, Integration};
+use crate::change::Change;
+use crate::db::{Dialect, Tx, Value, params, statements};
+use crate::servers::GONE_AFTER_US;
+use crate::{Error, Store, twin};
+
+statements! { "outbox":
+    NEXT_DUE = "SELECT min(d.run_at) FROM delivery d WHERE d.status IN ('pending', 'failed')
+        AND NOT EXISTS (SELECT 1 FROM integration i WHERE i.id = d.integration_id AND i.paused)";
+    SENT = "DELETE FROM delivery WHERE id = $1 AND status = 'processing' AND claim_token = $2";
+    RETRY = "UPDATE delivery SET status = 'failed', run_at = $3, last_error = $4, claimed_by = NULL
+        WHERE id = $1 AND status = 'processing' AND claim_token = $2";
+    DEAD = "UPDATE delivery SET status = 'dead', last_error = $3, claimed_by = NULL
+        WHERE id = $1 AND status = 'processing' AND claim_token = $2";
+    DISABLE_LOCK = "SELECT tenant_id FROM integration WHERE tenant_id = $1 AND id = $2 AND enabled {for update}";
+    STALE = "SELECT d.id, d.tenant_id, d.integration_id, i.name, d.event_type, d.cause_type, d.attempt_count, d.claim_token
+        FROM delivery d JOIN integration i ON i.id = d.integration_id
+        WHERE d.status = 'processing' AND (d.last_attempted_at < $1 OR NOT EXISTS (
+            SELECT 1 FROM server s WHERE s.id = d.claimed_by AND s.heartbeat_at >= $2))
+        ORDER BY d.id LIMIT 500 {for update of d skip locked}";
+    RECOVER = "UPDATE delivery SET status = 'pending', run_at = $3, claimed_by = NULL
+        WHERE id = $1 AND status = 'processing' AND claim_token = $2";
+    PRUNE = "DELETE FROM delivery WHERE status = 'dead' AND coalesce(last_attempted_at, created_at) < $1";
+    BACKLOG = "SELECT status, count(*) FROM delivery GROUP BY status";
+}
+
+/// Deliveries that one server has claimed, and when the next one is due.
+#[derive(Debug)]
+pub struct Claim {
+    /// To be sent now.
+    pub deliveries: Vec<Claimed>,
+    /// When the earliest of the others is due.
+    pub next_due: Option<Timestamp>,
+}
+
+/// One claimed delivery.
+#[derive(Clone, Debug)]
+pub struct Claimed {
+    /// Its id, which the receiver sees in every attempt.
+    pub id: DeliveryId,
+    /// Whose.
+    pub tenant_id: TenantId,
+    /// What it announces.
+    pub event_type: String,
+    /// The type of the journal event behind it.
+    pub cause_type: String,
+    /// Attempts, this one included.
+    pub attempt_count: i64,
+    /// What a mark must name.
+    pub claim_token: i64,
+    /// The notification, as JSON.
+    pub payload: String,
+    /// Where it goes.
+    pub integration: Arc<Integration>,
+}
+
+/// The end of one attempt.
+#[derive(Clone, Debug)]
+pub struct Mark {
+    /// Which delivery.
+    pub id: DeliveryId,
+    /// The claim that the attempt was made under.
+    pub claim_token: i64,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// It arrived: the row goes.
+    Sent,
+    /// Another attempt is due.
+    Retry {
+        /// When.
+        run_at: Timestamp,
+        /// Why.
+        error: Failure,
+    },
+    /// Given up.
+    Dead(Dead),
+}
+
+/// A delivery that is given up.
+#[derive(Clone, Debug)]
+pub struct Dead {
+    /// Whose.
+    pub tenant_id: TenantId,
+    /// Where it was going.
+    pub integration_id: IntegrationId,
+    /// That integration's name.
+    pub integration_name: String,
+    /// What it announced.
+    pub event_type: String,
+    /// The type of the journal event behind it.
+    pub cause_type: String,
+    /// Attempts that were made.
+    pub attempt_count: i64,
+    /// Why.
+    pub error: Failure,
+    /// Whether its target is gone for good.
+    pub disable_integration: bool,
+}
+
+impl Store {
+    /// Claims due deliveries for `server`, at most `limit`.
+    pub async fn delivery_claim(&self, server: Uuid, now: Timestamp, limit: i64) -> Result<Claim, Error> {
+        let done = self.db.write((server, now, limit), |tx, (server, now, limit)| {
+            Box::pin(claim(tx, *server, *now, *limit))
+        });
+        Ok(done.await?.value)
+    }
+
+    /// Marks attempts, in one transaction; which marks landed. One that did not belongs to another claim by now.
+    pub async fn delivery_finish(&self, marks: Vec<Mark>, now: Timestamp) -> Result<Vec<bool>, Error> {
+        let done = self.db.write((marks, now), |tx, (marks, now)| Box::pin(finish(tx, marks, *now)));
+        Ok(done.await?.value)
+    }
+
+    /// Returns deliveries that nobody works on any more: those in hand for longer than `stale_us`, and those of
+    /// servers that are gone. Those over their budget die. How many.
+    pub async fn delivery_recover(&self, now: Timestamp, stale_us: i64, max_attempts: u32) -> Result<usize, Error> {
+        let done = self.db.write((now, stale_us, max_attempts), |tx, (now, stale_us, max_attempts)| {
+            Box::pin(recover(tx, *now, *stale_us, *max_attempts))
+        });
+        Ok(done.await?.value)
+    }
+
+    /// Deletes dead deliveries whose last attempt was before `before`; how many.
+    pub async fn delivery_prune(&self, before: Timestamp) -> Result<u64, Error> {
+        let done = self.db.write(before, |tx, before| Box::pin(async move { tx.execute(&PRUNE, params![*before]).await }));
+        Ok(done.await?.value)
+    }
+
+    /// How many deliveries are stored in each status.
+    pub async fn delivery_backlog(&self) -> Result<Vec<(String, i64)>, Error> {
+        self.db
+            .read((), |tx, ()| Box::pin(async move {
+                let rows = tx.query(&BACKLOG, params![]).await?;
+                rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
+            }))
+            .await
+    }
+}
+
+async fn claim(tx: &mut Tx, server: Uuid, now: Timestamp, limit: i64) -> Result<Claim, Error> {
+    let statement = match tx.dialect() {
+        Dialect::Postgres => &twin::postgres::claim::CLAIM,
+        Dialect::Sqlite => &twin::sqlite::claim::CLAIM,
+    };
+    let rows = tx.query(statement, params![now, server, limit]).await?;
+    let mut wanted = rows.iter().map(|row| row.get(2)).collect::<Result<Vec<Uuid>, _>>()?;
+    wanted.sort_unstable();
+    wanted.dedup();
+    let mut integrations: HashMap<IntegrationId, Arc<Integration>> = HashMap::new();
+    if !wanted.is_empty() {
+        for row in tx.query(&integrations::BY_IDS, params![wanted]).await? {
+            let integration = Integration::read(&row)?;
+            integrations.insert(integration.id, Arc::new(integration));
+        }
+    }
+    let mut deliveries = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let integration = integrations.get(&row.get(2)?).ok_or_else(|| Error::Corrupt("delivery.integration_id".into()))?;
+        deliveries.push(Claimed {
+            id: row.get(0)?,
+            tenant_id: row.get(1)?,
+            event_type: row.get(3)?,
+            cause_type: row.get(4)?,
+            attempt_count: row.get(5)?,
+            claim_token: row.get(6)?,
+            payload: row.get(7)?,
+            integration: Arc::clone(integration),
+        });
+    }
+    let next_due = tx.query_one(&NEXT_DUE, params![]).await?.get(0)?;
+    Ok(Claim { deliveries, next_due })
+}
+
+async fn finish(tx: &mut Tx, marks: &[Mark], now: Timestamp) -> Result<Vec<bool>, Error> {
+    let mut landed = vec![false; marks.len()];
+    let (mut sent, mut retry, mut dead) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, mark) in marks.iter().enumerate() {
+        let key = [Value::from(mark.id), mark.claim_token.into()];
+        match &mark.outcome {
+            Outcome::Sent => sent.push((at, key.to_vec())),
+            Outcome::Retry { run_at, error } => {
+                retry.push((at, [&key[..], &[Value::from(*run_at), error.text.as_str().into()]].concat()));
+            }
+            Outcome::Dead(d) => dead.push((at, [&key[..], &[Value::from(d.error.text.as_str())]].concat())),
+        }
+    }
+    for (statement, batch) in [(&SENT, sent), (&RETRY, retry), (&DEAD, dead)] {
+        let (places, rows): (Vec<usize>, Vec<Vec<Value>>) = batch.into_iter().unzip();
+        if !rows.is_empty() {
+            for (at, touched) in places.into_iter().zip(tx.execute_each(statement, &rows).await?) {
+                landed[at] = touched == 1;
+            }
+        }
+    }
+    for (mark, landed) in marks.iter().zip(&landed) {
+        if let Outcome::Dead(dead) = &mark.outcome
+            && *landed
+        {
+            bury(tx, mark.id, dead, now).await?;
+        }
+    }
+    Ok(landed)
+}
+
+/// Journals a death, unless that could go round in circles, and disables an integration whose target is gone.
+async fn bury(tx: &mut Tx, id: DeliveryId, dead: &Dead, now: Timestamp) -> Result<(), Error> {
+    let change = Change::by_server(dead.tenant_id, now);
+    if may_journal_death(&dead.cause_type) {
+        let payload = DeliveryDead {
+            integration_id: dead.integration_id,
+            integration_name: dead.integration_name.clone(),
+            event_type: dead.event_type.clone(),
+            attempt_count: dead.attempt_count,
+            error_class: dead.error.class.as_str().to_owned(),
+        };
+        tx.append(change.event(&DELIVERY_DEAD, id, None, &payload)?);
+    }
+    if dead.disable_integration {
+        let (tenant, integration) = (dead.tenant_id, dead.integration_id);
+        if tx.query_opt(&DISABLE_LOCK, params![tenant, integration]).await?.is_some() {
+            let row = tx.query_one(&integrations::GET, params![tenant, integration]).await?;
+            let mut i = Integration::read(&row)?;
+            i.enabled = false;
+            i.disabled_reason = Some(dead.error.text.clone());
+            i.version += 1;
+            i.updated_at = now;
+            integrations::save(tx, tenant, &i).await?;
+            let payload = IntegrationChange { name: i.name, provider: i.provider, changes: vec!["enabled".into()] };
+            tx.append(change.event(&INTEGRATION_DISABLED, integration, None, &payload)?);
+        }
+    }
+    Ok(())
+}
+
+async fn recover(tx: &mut Tx, now: Timestamp, stale_us: i64, max_attempts: u32) -> Result<usize, Error> {
+    use courant_core::delivery::{Recovery, RetryPolicy, recover};
+    let policy = RetryPolicy { max_attempts, ..RetryPolicy::default() };
+    let bounds = params![now.plus_micros(-stale_us), now.plus_micros(-GONE_AFTER_US)];
+    let rows = tx.query(&STALE, bounds).await?;
+    let (mut back, mut dead) = (Vec::new(), Vec::new());
+    for row in &rows {
+        let (id, claim_token): (DeliveryId, i64) = (row.get(0)?, row.get(7)?);
+        match recover(&policy, row.get(6)?) {
+            Recovery::Pending => back.push(params![id, claim_token, now].to_vec()),
+            Recovery::Dead(error) => dead.push(Mark {
+                id,
+                claim_token,
+                outcome: Outcome::Dead(Dead {
+                    tenant_id: row.get(1)?,
+                    integration_id: row.get(2)?,
+                    integration_name: row.get(3)?,
+                    event_type: row.get(4)?,
+                    cause_type: row.get(5)?,
+                    attempt_count: row.get(6)?,
+                    error,
+                    disable_integration: false,
+                }),
+            }),
+        }
+    }
+    if !back.is_empty() {
+        tx.execute_each(&RECOVER, &back).await?;
+    }
+    finish(tx, &dead, now).await?;
+    Ok(rows.len())
+}

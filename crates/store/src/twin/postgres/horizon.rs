@@ -1,0 +1,24 @@
+//! Differs because transactions commit in another order than they drew their positions in.
+
+use crate::db::{Dialect, Statement};
+
+/// The journal's state with its horizon: the greatest committed position at or below the `L` of every append that has
+/// not ended. One READ COMMITTED statement, whose snapshot is older than its look at the locks; a page up to the
+/// horizon must be a later statement.
+///
+/// Why it holds: the horizon h is committed in this snapshot and h ≤ every held L. A position s < h was drawn, and so
+/// locked, earlier. When the locks are looked at it is either held, then L < s < h, which cannot be, or ended, and so
+/// settled in any later snapshot. Never the sequence's last value instead: one that a rolled-back transaction drew is
+/// not durable and may be drawn again after a crash.
+pub(crate) static STATE: Statement = Statement::only(
+    "horizon.postgres",
+    Dialect::Postgres,
+    "SELECT j.id, j.incarnation, j.floor_seq, (
+        SELECT coalesce(max(e.seq), 0) FROM event e WHERE e.seq <= coalesce((
+            SELECT min(((l.classid::bigint & 65535) << 32) | l.objid::bigint)
+            FROM pg_locks l
+            WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND (l.classid::bigint >> 16) = 19022
+                AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+        ), 9223372036854775807))
+    FROM journal j",
+);

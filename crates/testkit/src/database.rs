@@ -1,0 +1,110 @@
+//! An empty database of a test's own, on either engine, gone when the test ends.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::path::Path;
+use std::process;
+use std::thread;
+
+use anyhow::Result;
+use tempfile::TempDir;
+
+use crate::postgres;
+
+/// An empty database that nobody else uses. Keep it alive as long as anything is connected to it.
+#[derive(Debug)]
+pub struct TestDatabase {
+    url: String,
+    kept: Kept,
+}
+
+#[derive(Debug)]
+enum Kept {
+    Postgres { server_url: String, name: String },
+    Sqlite(TempDir),
+}
+
+impl TestDatabase {
+    /// A new database on the shared PostgreSQL ([`postgres::shared_server_url`]). Panics, saying why, when it cannot.
+    pub async fn postgres() -> Self {
+        Self::try_postgres()
+            .await
+            .expect("a PostgreSQL database for the test")
+    }
+
+    async fn try_postgres() -> Result<Self> {
+        let server_url = postgres::shared_server_url()?;
+        let name = format!(
+            "test_{}_{:016x}",
+            process::id(),
+            RandomState::new().build_hasher().finish()
+        );
+        // Nobody can be connected to template0, so tests may create databases at the same time.
+        postgres::execute(
+            &server_url,
+            &format!("CREATE DATABASE {name} TEMPLATE template0"),
+        )
+        .await?;
+        let url = postgres::with_database(&server_url, &name);
+        Ok(Self {
+            url,
+            kept: Kept::Postgres { server_url, name },
+        })
+    }
+
+    /// A SQLite file that does not exist yet, in a directory of its own.
+    pub fn sqlite() -> Self {
+        let dir = tempfile::Builder::new()
+            .prefix("courant-test-")
+            .tempdir()
+            .expect("a directory for the test");
+        let file = dir
+            .path()
+            .canonicalize()
+            .expect("the directory just made")
+            .join("courant.db");
+        Self {
+            url: format!("sqlite://{}", file.display()),
+            kept: Kept::Sqlite(dir),
+        }
+    }
+
+    /// `postgres://…` or `sqlite:///…/courant.db`.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Whether it is on PostgreSQL.
+    pub fn is_postgres(&self) -> bool {
+        matches!(self.kept, Kept::Postgres { .. })
+    }
+
+    /// The directory that holds nothing but the SQLite file and its companions.
+    pub fn sqlite_dir(&self) -> Option<&Path> {
+        match &self.kept {
+            Kept::Postgres { .. } => None,
+            Kept::Sqlite(dir) => Some(dir.path()),
+        }
+    }
+}
+
+impl Drop for TestDatabase {
+    fn drop(&mut self) {
+        let Kept::Postgres { server_url, name } = &self.kept else {
+            return;
+        };
+        // On a thread of its own, for a runtime cannot be entered from within another. Best effort: the whole server
+        // goes away after the tests.
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build()?;
+                runtime.block_on(postgres::execute(
+                    server_url,
+                    &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"),
+                ))
+            });
+        });
+    }
+}

@@ -1,0 +1,8 @@
+//! Test support: what a test needs around the thing it tests, and nothing that stands in for it.
+//!
+//! Only tests depend on this crate; nothing in it may be reachable from the shipped binary.
+
+pub mod database;
+pub mod postgres;
+
+pub use database::TestDatabase;
