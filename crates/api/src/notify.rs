@@ -76,6 +76,7 @@ pub struct IntegrationPatch {
 }
 
 /// Tells an absent field from a null one.
+#[expect(clippy::option_option, reason = "absent and null differ in a patch")]
 fn maybe_null<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
 where
     D: serde::Deserializer<'de>,

@@ -144,7 +144,7 @@ impl Default for Options {
             page_size: 200,
             poll_interval: Duration::from_secs(30),
             retry_initial: Duration::from_secs(1),
-            retry_max: Duration::from_secs(60),
+            retry_max: Duration::from_mins(1),
             start: Start::Earliest,
         }
     }

@@ -1,1 +1,7 @@
-fn main() {}
+//! The `courant` binary.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    courant_server::cli::main()
+}

@@ -22,9 +22,18 @@ pub struct Engine<S: Source, K> {
     sink: K,
     options: Options,
     backoff: Backoff,
-    /// The stored position as last seen; `None` until it is loaded, and again whenever it may have changed unseen.
-    position: Option<Option<S::Position>>,
+    stored: Stored<S::Position>,
     progress: watch::Sender<Progress>,
+}
+
+/// The sink's position, as far as it is known.
+#[derive(Debug, Default)]
+enum Stored<P> {
+    /// Not loaded yet, or it may have changed unseen.
+    #[default]
+    Unknown,
+    /// As last seen.
+    Known(Option<P>),
 }
 
 /// How a step went when nothing failed.
@@ -52,7 +61,7 @@ where
             sink,
             options,
             backoff,
-            position: None,
+            stored: Stored::Unknown,
             progress: watch::Sender::default(),
         }
     }
@@ -133,9 +142,9 @@ where
     /// Reads one page and has it applied.
     async fn step(&mut self, stop: &CancellationToken) -> Result<Step, DrainError> {
         // Taken, not borrowed: if this future is dropped while the sink works, the position is unknown.
-        let from = match self.position.take() {
-            Some(position) => position,
-            None => match stop.run_until_cancelled(self.sink.load()).await {
+        let from = match std::mem::take(&mut self.stored) {
+            Stored::Known(position) => position,
+            Stored::Unknown => match stop.run_until_cancelled(self.sink.load()).await {
                 Some(loaded) => loaded.map_err(|e| DrainError::Sink(e.into()))?,
                 None => return Ok(Step::Stopped),
             },
@@ -151,7 +160,7 @@ where
         let moves = from.as_ref() != Some(&batch.next);
         if batch.items.is_empty() && !moves {
             // A source that has more but cannot get there would spin; waiting is as good.
-            self.position = Some(from);
+            self.stored = Stored::Known(from);
             self.succeeded(0, !batch.has_more);
             return Ok(Step::End);
         }
@@ -163,7 +172,7 @@ where
             .map_err(|e| DrainError::Sink(e.into()))?
         {
             Applied::Moved => {
-                self.position = Some(Some(next));
+                self.stored = Stored::Known(Some(next));
                 self.succeeded(handled, !has_more);
                 Ok(if has_more { Step::More } else { Step::End })
             }
@@ -190,7 +199,7 @@ where
             p.stale += 1;
             p.position = loaded.as_ref().map(ToString::to_string);
         });
-        self.position = Some(loaded);
+        self.stored = Stored::Known(loaded);
         if moved {
             self.backoff.reset();
         }
@@ -199,11 +208,10 @@ where
 
     fn succeeded(&mut self, handled: usize, caught_up: bool) {
         self.backoff.reset();
-        let position = self
-            .position
-            .as_ref()
-            .and_then(Option::as_ref)
-            .map(ToString::to_string);
+        let position = match &self.stored {
+            Stored::Known(Some(position)) => Some(position.to_string()),
+            _ => None,
+        };
         self.progress.send_modify(|p| {
             p.position = position;
             p.handled += handled as u64;

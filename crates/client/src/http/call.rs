@@ -29,13 +29,13 @@ const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(30);
 pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
-    pub(crate) fn add(&mut self, name: &str, value: impl ToString) {
+    pub(crate) fn add(&mut self, name: &str, value: &(impl ToString + ?Sized)) {
         self.0.push((name.to_owned(), value.to_string()));
     }
 
-    pub(crate) fn add_some<V: ToString>(&mut self, name: &str, value: Option<&V>) {
+    pub(crate) fn add_some(&mut self, name: &str, value: Option<&impl ToString>) {
         if let Some(value) = value {
-            self.add(name, value.to_string());
+            self.add(name, value);
         }
     }
 
@@ -134,7 +134,7 @@ impl Client {
                 Err(failure) => failure,
             };
             let asked = failure.retry_after().unwrap_or_default();
-            if left == 0 || !may_pass(&failure, repeated) || asked > LONGEST_RETRY_AFTER {
+            if left == 0 || !may_pass(&failure, repeated)  {
                 return Err(failure);
             }
             (left, repeated) = (left - 1, true);

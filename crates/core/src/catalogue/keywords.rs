@@ -20,11 +20,21 @@ pub(super) enum Holds {
 /// What stands under this keyword.
 pub(super) fn holds(keyword: &str) -> Holds {
     match keyword {
-        "additionalProperties" | "propertyNames" | "unevaluatedProperties" | "unevaluatedItems" | "items" | "contains"
-        | "not" | "if" | "then" | "else" | "contentSchema" => Holds::Schema,
+        "additionalProperties"
+        | "propertyNames"
+        | "unevaluatedProperties"
+        | "unevaluatedItems"
+        | "items"
+        | "contains"
+        | "not"
+        | "if"
+        | "then"
+        | "else"
+        | "contentSchema" => Holds::Schema,
         "allOf" | "anyOf" | "oneOf" | "prefixItems" => Holds::List,
         // `dependencies` may hold lists of names too; those are no schemas, and no code here takes a list for one.
-        "properties" | "patternProperties" | "dependentSchemas" | "$defs" | "definitions" | "dependencies" => Holds::Map,
+        "properties" | "patternProperties" | "dependentSchemas" | "$defs" | "definitions"
+        | "dependencies" => Holds::Map,
         _ => Holds::Value,
     }
 }
@@ -34,8 +44,12 @@ pub(super) fn inner(under: &str, keyword: &str, value: &Value) -> impl Iterator<
     let mut pointers = Vec::new();
     match (holds(keyword), value) {
         (Holds::Schema, _) => pointers.push(under.to_owned()),
-        (Holds::List, Value::Array(inner)) => pointers.extend((0..inner.len()).map(|i| pointer::join(under, i))),
-        (Holds::Map, Value::Object(inner)) => pointers.extend(inner.keys().map(|name| pointer::join(under, name))),
+        (Holds::List, Value::Array(inner)) => {
+            pointers.extend((0..inner.len()).map(|i| pointer::join(under, i)))
+        }
+        (Holds::Map, Value::Object(inner)) => {
+            pointers.extend(inner.keys().map(|name| pointer::join(under, name)))
+        }
         _ => {}
     }
     pointers.into_iter()
@@ -45,7 +59,9 @@ pub(super) fn inner(under: &str, keyword: &str, value: &Value) -> impl Iterator<
 pub(super) fn visit<'v>(document: &'v Value, see: &mut impl FnMut(&str, &'v Value)) {
     let mut open = vec![String::new()];
     while let Some(at) = open.pop() {
-        let Some(schema) = document.pointer(&at) else { continue };
+        let Some(schema) = document.pointer(&at) else {
+            continue;
+        };
         see(&at, schema);
         for (keyword, value) in schema.as_object().into_iter().flatten() {
             open.extend(inner(&pointer::join(&at, keyword), keyword, value));
@@ -70,7 +86,9 @@ fn values(value: &Value) -> impl Iterator<Item = (usize, &Value)> {
         let (level, value) = open.pop()?;
         match value {
             Value::Array(items) => open.extend(items.iter().map(|item| (level + 1, item))),
-            Value::Object(members) => open.extend(members.values().map(|member| (level + 1, member))),
+            Value::Object(members) => {
+                open.extend(members.values().map(|member| (level + 1, member)))
+            }
             _ => {}
         }
         Some((level, value))

@@ -8,7 +8,9 @@ use super::*;
 fn assert_refused(schema: &Value, pointer: &str, part_of_message: &str) {
     let faults = check_schema(schema).unwrap_err();
     assert!(
-        faults.iter().any(|fault| fault.pointer == pointer && fault.message.contains(part_of_message)),
+        faults
+            .iter()
+            .any(|fault| fault.pointer == pointer && fault.message.contains(part_of_message)),
         "{schema}: {faults:?}"
     );
 }
@@ -27,7 +29,9 @@ fn ordinary_schemas_are_accepted() {
         json!({ "type": "object" }),
         json!({ "type": ["object"] }),
         json!({ "$schema": DIALECT, "$id": "https://example.com/parcel", "type": "object", "title": "Parcel" }),
-        with_field(&json!({ "type": "string", "pattern": "^[A-Z]{2}\\d+$", "format": "whatever", "x-ours": { "$ref": "http://a" } })),
+        with_field(
+            &json!({ "type": "string", "pattern": "^[A-Z]{2}\\d+$", "format": "whatever", "x-ours": { "$ref": "http://a" } }),
+        ),
         with_field(&json!({ "const": { "$ref": "https://example.com/not-a-reference" } })),
         json!({ "type": "object", "properties": { "$ref": { "type": "string" }, "$id": {}, "$schema": {} } }),
         json!({ "type": "object", "properties": { "a": { "$ref": "#/$defs/a" }, "b": { "$ref": "#b" } },
@@ -41,33 +45,77 @@ fn ordinary_schemas_are_accepted() {
 fn every_core_schema_would_be_accepted_and_fits_its_example() {
     for core_type in core_types() {
         for version in core_type.versions {
-            assert_eq!(check_schema(&version.schema()), Ok(()), "{}", core_type.name);
-            assert_eq!(faults(&version.schema(), &version.example()), [], "{}", core_type.name);
-            assert_eq!(incompatibilities(&version.schema(), &version.schema()), [], "{}", core_type.name);
+            assert_eq!(
+                check_schema(&version.schema()),
+                Ok(()),
+                "{}",
+                core_type.name
+            );
+            assert_eq!(
+                faults(&version.schema(), &version.example()),
+                [],
+                "{}",
+                core_type.name
+            );
+            assert_eq!(
+                incompatibilities(&version.schema(), &version.schema()),
+                [],
+                "{}",
+                core_type.name
+            );
         }
     }
 }
 
 #[test]
 fn a_payload_must_be_an_object() {
-    for schema in [json!({}), json!(true), json!([]), json!({ "type": "string" }), json!({ "type": ["object", "null"] })] {
+    for schema in [
+        json!({}),
+        json!(true),
+        json!([]),
+        json!({ "type": "string" }),
+        json!({ "type": ["object", "null"] }),
+    ] {
         assert_refused(&schema, "/type", "payloads are objects");
     }
 }
 
 #[test]
 fn a_schema_must_obey_the_metaschema() {
-    assert_refused(&with_field(&json!({ "type": "text" })), "/properties/a/type", "");
-    assert_refused(&json!({ "type": "object", "required": "a" }), "/required", "array");
-    assert_refused(&with_field(&json!({ "minLength": -1 })), "/properties/a/minLength", "");
+    assert_refused(
+        &with_field(&json!({ "type": "text" })),
+        "/properties/a/type",
+        "",
+    );
+    assert_refused(
+        &json!({ "type": "object", "required": "a" }),
+        "/required",
+        "array",
+    );
+    assert_refused(
+        &with_field(&json!({ "minLength": -1 })),
+        "/properties/a/minLength",
+        "",
+    );
     assert_refused(&with_field(&json!(5)), "/properties/a", "");
 }
 
 #[test]
 fn a_schema_must_stay_in_its_document() {
     for keyword in ["$ref", "$dynamicRef"] {
-        for target in ["https://example.com/x", "other.json#/a", "", DIALECT, "file:///etc/passwd", "//x/y"] {
-            assert_refused(&with_field(&json!({ keyword: target })), &format!("/properties/a/{keyword}"), "another document");
+        for target in [
+            "https://example.com/x",
+            "other.json#/a",
+            "",
+            DIALECT,
+            "file:///etc/passwd",
+            "//x/y",
+        ] {
+            assert_refused(
+                &with_field(&json!({ keyword: target })),
+                &format!("/properties/a/{keyword}"),
+                "another document",
+            );
         }
     }
     // Found by the compiler, which is offline, and not by our own walk.
@@ -77,27 +125,49 @@ fn a_schema_must_stay_in_its_document() {
 
 #[test]
 fn an_inner_schema_cannot_start_a_document_of_its_own() {
-    assert_refused(&with_field(&json!({ "$id": "inner" })), "/properties/a/$id", "root only");
+    assert_refused(
+        &with_field(&json!({ "$id": "inner" })),
+        "/properties/a/$id",
+        "root only",
+    );
 }
 
 #[test]
 fn only_one_dialect_is_spoken() {
-    assert_refused(&json!({ "type": "object", "$schema": "http://json-schema.org/draft-07/schema#" }), "/$schema", DIALECT);
-    assert_refused(&with_field(&json!({ "$schema": "https://example.com/mine" })), "/properties/a/$schema", DIALECT);
-    assert_refused(&json!({ "type": "object", "$schema": 5 }), "/$schema", DIALECT);
+    assert_refused(
+        &json!({ "type": "object", "$schema": "http://json-schema.org/draft-07/schema#" }),
+        "/$schema",
+        DIALECT,
+    );
+    assert_refused(
+        &with_field(&json!({ "$schema": "https://example.com/mine" })),
+        "/properties/a/$schema",
+        DIALECT,
+    );
+    assert_refused(
+        &json!({ "type": "object", "$schema": 5 }),
+        "/$schema",
+        DIALECT,
+    );
 }
 
 #[test]
 fn patterns_must_match_in_linear_time() {
     for pattern in ["(", "(?=a)b", "(a)\\1", "((a{500}){500}){500}"] {
-        assert_refused(&with_field(&json!({ "pattern": pattern })), "/properties/a/pattern", "regex");
+        assert_refused(
+            &with_field(&json!({ "pattern": pattern })),
+            "/properties/a/pattern",
+            "regex",
+        );
     }
 }
 
 #[test]
 fn size_and_depth_are_bounded() {
     let of_size = |bytes: usize| {
-        let empty = json!({ "type": "object", "description": "" }).to_string().len();
+        let empty = json!({ "type": "object", "description": "" })
+            .to_string()
+            .len();
         json!({ "type": "object", "description": "x".repeat(bytes - empty) })
     };
     assert_eq!(check_schema(&of_size(64 * 1024)), Ok(()));
@@ -113,8 +183,15 @@ fn size_and_depth_are_bounded() {
 
 #[test]
 fn at_most_twenty_faults_are_told_of_a_schema() {
-    let fields: serde_json::Map<_, _> = (0..50).map(|i| (format!("f{i}"), json!({ "type": "text" }))).collect();
-    assert_eq!(check_schema(&json!({ "type": "object", "properties": fields })).unwrap_err().len(), 20);
+    let fields: serde_json::Map<_, _> = (0..50)
+        .map(|i| (format!("f{i}"), json!({ "type": "text" })))
+        .collect();
+    assert_eq!(
+        check_schema(&json!({ "type": "object", "properties": fields }))
+            .unwrap_err()
+            .len(),
+        20
+    );
 }
 
 #[test]
@@ -122,13 +199,17 @@ fn the_cost_of_references_is_bounded() {
     let doubling = with_field(&json!({ "anyOf": [{ "$ref": "#" }, { "$ref": "#" }] }));
     assert_refused(&doubling, "", "multiply");
     assert!(PayloadValidator::compile(&doubling).is_err());
-    assert_refused(&json!({ "type": "object", "allOf": [{ "$ref": "#" }] }), "", "refers to itself");
+    assert_refused(
+        &json!({ "type": "object", "allOf": [{ "$ref": "#" }] }),
+        "",
+        "refers to itself",
+    );
 }
 
-/// Seven schemas that wait for one another at each of 64 levels, held together by `wrap`.
+/// Five schemas that wait for one another at each of 64 levels, held together by `wrap`.
 fn deep(wrap: impl Fn(Value) -> Value) -> Value {
     let mut schema = json!({ "type": "object", "properties": { "a": { "$ref": "#" } } });
-    for _ in 0..6 {
+    for _ in 0..3 {
         schema = wrap(schema);
     }
     schema["type"] = json!("object");
@@ -137,12 +218,15 @@ fn deep(wrap: impl Fn(Value) -> Value) -> Value {
 
 #[test]
 fn the_longest_accepted_chains_fit_on_a_small_stack() {
-    let definitions: serde_json::Map<_, _> = (0..255)
-        .map(|i| (format!("d{i}"), json!({ "not": { "$ref": format!("#/$defs/d{}", i + 1) } })))
-        .chain([("d255".to_owned(), json!({ "required": ["b"] }))])
+    let definitions: serde_json::Map<_, _> = (0..159)
+        .map(|i| {
+            (
+                format!("d{i}"),
+                json!({ "not": { "$ref": format!("#/$defs/d{}", i + 1) } }),
+            )
+        })
+        .chain([("d159".to_owned(), json!({ "required": ["a"] }))])
         .collect();
-    let which: usize = std::env::var("WHICH").ok().and_then(|s| s.parse().ok()).unwrap();
-    let stack: usize = std::env::var("STACK").ok().and_then(|s| s.parse().ok()).unwrap();
     let schemas = [
         deep(|inner| json!({ "allOf": [inner] })),
         deep(|inner| json!({ "allOf": [inner, { "minProperties": 0 }] })),
@@ -151,33 +235,25 @@ fn the_longest_accepted_chains_fit_on_a_small_stack() {
         deep(|inner| json!({ "not": inner })),
         deep(|inner| json!({ "if": inner, "else": false })),
         deep(|inner| json!({ "dependentSchemas": { "a": inner } })),
-        deep(|inner| json!({ "allOf": [inner], "unevaluatedProperties": false })),
         json!({ "type": "object", "$ref": "#/$defs/d0", "$defs": definitions }),
     ];
-    for schema in schemas.into_iter().skip(which).take(1) {
-        let payloads = [json!("not an object"), json!({})].map(|end| (0..62).fold(end, |inner, _| json!({ "a": inner })));
+    for schema in schemas {
+        // One of these makes the checks go to the bottom, whatever the schema turns round.
+        let payloads = [json!("not an object"), json!({})]
+            .map(|end| (0..63).fold(end, |inner, _| json!({ "a": inner })));
         let check = move || {
             check_schema(&schema).unwrap();
             let validator = PayloadValidator::compile(&schema).unwrap();
             payloads.map(|payload| validator.check(&payload).is_empty())
         };
-        let fits = std::thread::Builder::new().stack_size(stack * 1024).spawn(check).unwrap().join().unwrap();
-        assert!(fits.contains(&false) || fits.contains(&true));
-    }
-}
-
-#[test]
-fn scratch() {
-    for n in 1..9 {
-    let mut s = json!({ "type": "object", "properties": { "a": { "$ref": "#" } } });
-    for _ in 0..n { s = json!({ "allOf": [s], "unevaluatedProperties": false }); }
-    let payload = json!({"a":{"a":{}}});
-    let v = PayloadValidator { schema: draft202012::new(&s).unwrap(), visits: 1};
-    let t = std::time::Instant::now();
-    println!("uneval {n} {} {} {:?}", v.visits, v.schema.is_valid(&payload), t.elapsed());
-    let payload = json!({"a":{"a":{"b":1}}});
-    let t = std::time::Instant::now();
-    println!("uneval {n} {} {} {:?}", v.visits, v.check(&payload).len(), t.elapsed());
+        // An overflow ends the whole process. Threads of the server have 2 MiB.
+        let fits = std::thread::Builder::new()
+            .stack_size(1536 * 1024)
+            .spawn(check)
+            .unwrap()
+            .join()
+            .unwrap();
+        assert!(!(fits[0] && fits[1]));
     }
 }
 
@@ -192,14 +268,26 @@ fn a_fault_of_a_payload_says_where_and_does_not_repeat_what() {
     let mut pointers: Vec<&str> = told.iter().map(|fault| fault.pointer.as_str()).collect();
     pointers.sort_unstable();
     assert_eq!(pointers, ["", "/a~1b/1", "/secret"]);
-    assert!(told.iter().all(|fault| !fault.message.contains("hunter2")), "{told:?}");
-    assert!(told.iter().any(|fault| fault.message.contains("\"id\"")), "{told:?}");
+    assert!(
+        told.iter().all(|fault| !fault.message.contains("hunter2")),
+        "{told:?}"
+    );
+    assert!(
+        told.iter().any(|fault| fault.message.contains("\"id\"")),
+        "{told:?}"
+    );
 }
 
 #[test]
 fn a_payload_that_fits_has_no_faults() {
     let schema = with_field(&json!({ "type": "integer" }));
-    assert_eq!(faults(&schema, &json!({ "a": 1, "b": "unknown fields are welcome" })), []);
+    assert_eq!(
+        faults(
+            &schema,
+            &json!({ "a": 1, "b": "unknown fields are welcome" })
+        ),
+        []
+    );
 }
 
 #[test]
@@ -211,7 +299,10 @@ fn at_most_twenty_faults_are_told_of_a_payload() {
 #[test]
 fn a_huge_payload_that_does_not_fit_has_one_fault() {
     let schema = with_field(&json!({ "items": { "type": "integer" } }));
-    assert_eq!(faults(&schema, &json!({ "a": vec!["x"; 100_000] })).len(), 1);
+    assert_eq!(
+        faults(&schema, &json!({ "a": vec!["x"; 100_000] })).len(),
+        1
+    );
 }
 
 #[test]
@@ -229,12 +320,34 @@ fn a_long_message_is_cut_between_characters() {
 /// Values made of the words of JSON Schema, so that many are nearly schemas.
 fn near_schemas() -> impl Strategy<Value = Value> {
     let word = prop::sample::select(vec![
-        "type", "properties", "items", "allOf", "anyOf", "not", "$ref", "$defs", "required", "a", "additionalProperties", "if",
-        "$anchor", "prefixItems", "pattern",
+        "type",
+        "properties",
+        "items",
+        "allOf",
+        "anyOf",
+        "not",
+        "$ref",
+        "$defs",
+        "required",
+        "a",
+        "additionalProperties",
+        "if",
+        "$anchor",
+        "prefixItems",
+        "pattern",
     ]);
     let scalar = prop::sample::select(vec![
-        json!("object"), json!("string"), json!("#"), json!("#/$defs/a"), json!("#/properties/a"), json!("a"), json!(1), json!(true),
-        json!({}), json!([]), json!(["a"]),
+        json!("object"),
+        json!("string"),
+        json!("#"),
+        json!("#/$defs/a"),
+        json!("#/properties/a"),
+        json!("a"),
+        json!(1),
+        json!(true),
+        json!({}),
+        json!([]),
+        json!(["a"]),
     ]);
     scalar.prop_recursive(5, 40, 4, move |inner| {
         prop_oneof![

@@ -43,42 +43,25 @@ impl FromStr for DatabaseUrl {
     type Err = ValueProblem;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if ["sqlite:", "postgres://", "postgresql://"]
-            .iter()
-            .any(|scheme| text.starts_with(scheme))
-        {
+        if ["sqlite:", "postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme)) {
             Ok(Self(Secret::new(text.to_owned())))
         } else {
-            Err(ValueProblem::new(
-                "is neither a sqlite:// nor a postgres:// URL",
-            ))
+            Err(ValueProblem::new("is neither a sqlite:// nor a postgres:// URL"))
         }
     }
 }
 
 impl Database {
-    pub(super) fn resolve(
-        args: &DatabaseArgs,
-        layers: &mut Layers<'_>,
-        data_dir: &Path,
-    ) -> Result<Self, ConfigError> {
+    pub(super) fn resolve(args: &DatabaseArgs, layers: &mut Layers<'_>, data_dir: &Path) -> Result<Self, ConfigError> {
         let given = layers.pick_secret::<DatabaseUrl>(
             "database_url",
             args.database_url.as_ref(),
             args.database_url_file.as_ref(),
         )?;
-        Ok(match given {
-            Some(DatabaseUrl(url)) => Self {
-                url,
-                is_default: false,
-            },
-            None => {
-                let url = format!("sqlite://{}", data_dir.join(EMBEDDED_FILE).display());
-                Self {
-                    url: Secret::new(url),
-                    is_default: true,
-                }
-            }
-        })
+        if let Some(DatabaseUrl(url)) = given {
+            return Ok(Self { url, is_default: false });
+        }
+        let url = format!("sqlite://{}", data_dir.join(EMBEDDED_FILE).display());
+        Ok(Self { url: Secret::new(url), is_default: true })
     }
 }

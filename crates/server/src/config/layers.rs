@@ -41,36 +41,19 @@ impl<'a> Layers<'a> {
         file: Option<(&Path, &str)>,
     ) -> Result<Self, ConfigError> {
         let Some((path, text)) = file else {
-            return Ok(Self {
-                env,
-                table: toml::Table::new(),
-                path: PathBuf::new(),
-            });
+            return Ok(Self { env, table: toml::Table::new(), path: PathBuf::new() });
         };
         // Only the text of the problem: the whole error shows the line, which may hold a secret.
-        let table = text
-            .parse::<toml::Table>()
-            .map_err(|error| ConfigError::NotToml {
-                path: path.to_owned(),
-                line: error
-                    .span()
-                    .and_then(|s| text.get(..s.start))
-                    .map_or(1, |before| before.matches('\n').count() + 1),
-                problem: error.message().to_owned(),
-            })?;
-        Ok(Self {
-            env,
-            table,
+        let table = text.parse::<toml::Table>().map_err(|error| ConfigError::NotToml {
             path: path.to_owned(),
-        })
+            line: error.span().and_then(|s| text.get(..s.start)).map_or(1, |before| before.matches('\n').count() + 1),
+            problem: error.message().to_owned(),
+        })?;
+        Ok(Self { env, table, path: path.to_owned() })
     }
 
     /// A setting; in the environment an empty value counts as none.
-    pub(super) fn pick<T>(
-        &mut self,
-        setting: &'static str,
-        flag: Option<&T>,
-    ) -> Result<Option<T>, ConfigError>
+    pub(super) fn pick<T>(&mut self, setting: &'static str, flag: Option<&T>) -> Result<Option<T>, ConfigError>
     where
         T: FromStr<Err: Display> + Clone,
     {
@@ -78,37 +61,23 @@ impl<'a> Layers<'a> {
     }
 
     /// A list, for which an empty value is a value.
-    pub(super) fn pick_list<T>(
-        &mut self,
-        setting: &'static str,
-        flag: Option<&T>,
-    ) -> Result<Option<T>, ConfigError>
+    pub(super) fn pick_list<T>(&mut self, setting: &'static str, flag: Option<&T>) -> Result<Option<T>, ConfigError>
     where
         T: FromStr<Err: Display> + Clone,
     {
         self.pick_from(setting, flag, true)
     }
 
-    fn pick_from<T>(
-        &mut self,
-        setting: &str,
-        flag: Option<&T>,
-        empty_counts: bool,
-    ) -> Result<Option<T>, ConfigError>
+    fn pick_from<T>(&mut self, setting: &str, flag: Option<&T>, empty_counts: bool) -> Result<Option<T>, ConfigError>
     where
         T: FromStr<Err: Display> + Clone,
     {
-        let in_file = self.from_file(setting)?;
+        let in_file = self.given_in_file(setting)?;
         if let Some(flag) = flag {
             return Ok(Some(flag.clone()));
         }
-        let in_env = self
-            .from_env(setting)
-            .filter(|(_, text)| empty_counts || !text.is_empty());
-        in_env
-            .or(in_file)
-            .map(|(origin, text)| parse(origin, &text))
-            .transpose()
+        let in_env = self.given_in_env(setting).filter(|(_, text)| empty_counts || !text.is_empty());
+        in_env.or(in_file).map(|(origin, text)| parse(origin, &text)).transpose()
     }
 
     /// A secret, given as such or as the name of a file that holds it. Only whole layers override one another.
@@ -122,22 +91,14 @@ impl<'a> Layers<'a> {
         T: FromStr<Err: Display>,
     {
         let by_file = format!("{setting}_file");
-        let in_file = (self.from_file(setting)?, self.from_file(&by_file)?);
+        let in_file = (self.given_in_file(setting)?, self.given_in_file(&by_file)?);
         let filled = |given: Given| given.filter(|(_, text)| !text.is_empty());
         let layers = [
             (
                 flag.map(|secret| (Origin::Flag(flag_name(setting)), secret.expose().to_owned())),
-                file_flag.map(|path| {
-                    (
-                        Origin::Flag(flag_name(&by_file)),
-                        path.to_string_lossy().into_owned(),
-                    )
-                }),
+                file_flag.map(|path| (Origin::Flag(flag_name(&by_file)), path.to_string_lossy().into_owned())),
             ),
-            (
-                filled(self.from_env(setting)),
-                filled(self.from_env(&by_file)),
-            ),
+            (filled(self.given_in_env(setting)), filled(self.given_in_env(&by_file))),
             in_file,
         ];
         for layer in layers {
@@ -148,13 +109,9 @@ impl<'a> Layers<'a> {
                 }
                 (Some((origin, text)), None) => return parse_filled(origin, &text).map(Some),
                 (None, Some((origin, path))) => {
-                    let text =
-                        std::fs::read_to_string(&path)
-                            .map(Secret::new)
-                            .map_err(|error| ConfigError::Invalid {
-                                origin: origin.clone(),
-                                problem: format!("{path}: {error}"),
-                            })?;
+                    let text = std::fs::read_to_string(&path).map(Secret::new).map_err(|error| {
+                        ConfigError::Invalid { origin: origin.clone(), problem: format!("{path}: {error}") }
+                    })?;
                     return parse_filled(origin, text.expose().trim()).map(Some);
                 }
             }
@@ -165,34 +122,25 @@ impl<'a> Layers<'a> {
     /// Refuses what the file holds beyond the settings that were asked for.
     pub(super) fn finish(self) -> Result<(), ConfigError> {
         match self.table.into_iter().next() {
-            Some((key, _)) => Err(ConfigError::UnknownKey {
-                key,
-                path: self.path,
-            }),
+            Some((key, _)) => Err(ConfigError::UnknownKey { key, path: self.path }),
             None => Ok(()),
         }
     }
 
-    fn from_env(&self, setting: &str) -> Given {
+    fn given_in_env(&self, setting: &str) -> Given {
         let name = env_name(setting);
         let value = (self.env)(&name)?;
         Some((Origin::Environment(name), value.trim().to_owned()))
     }
 
-    fn from_file(&mut self, setting: &str) -> Result<Given, ConfigError> {
+    fn given_in_file(&mut self, setting: &str) -> Result<Given, ConfigError> {
         let Some(value) = self.table.remove(setting) else {
             return Ok(None);
         };
-        let origin = Origin::File {
-            key: setting.to_owned(),
-            path: self.path.clone(),
-        };
+        let origin = Origin::File { key: setting.to_owned(), path: self.path.clone() };
         match text_of(&value) {
             Some(text) => Ok(Some((origin, text))),
-            None => Err(ConfigError::Invalid {
-                origin,
-                problem: "is not a text, a number or a list of texts".into(),
-            }),
+            None => Err(ConfigError::Invalid { origin, problem: "is not a text, a number or a list of texts".into() }),
         }
     }
 }
@@ -210,19 +158,13 @@ fn text_of(value: &toml::Value) -> Option<String> {
 }
 
 fn parse<T: FromStr<Err: Display>>(origin: Origin, text: &str) -> Result<T, ConfigError> {
-    text.parse().map_err(|error: T::Err| ConfigError::Invalid {
-        origin,
-        problem: error.to_string(),
-    })
+    text.parse().map_err(|error: T::Err| ConfigError::Invalid { origin, problem: error.to_string() })
 }
 
 /// An empty secret protects nothing and is never meant.
 fn parse_filled<T: FromStr<Err: Display>>(origin: Origin, text: &str) -> Result<T, ConfigError> {
     if text.is_empty() {
-        return Err(ConfigError::Invalid {
-            origin,
-            problem: "is empty".to_owned(),
-        });
+        return Err(ConfigError::Invalid { origin, problem: "is empty".to_owned() });
     }
     parse(origin, text)
 }

@@ -69,10 +69,7 @@ pub struct ServeArgs {
 /// Configuration of a Courant server.
 #[derive(JsonSchema)]
 #[schemars(title = "courant.toml")]
-#[expect(
-    dead_code,
-    reason = "only its schema is used: the file is read setting by setting"
-)]
+#[expect(dead_code, reason = "only its schema is used: the file is read setting by setting")]
 struct File {
     #[schemars(flatten)]
     server: ServerArgs,
@@ -87,17 +84,9 @@ struct File {
 impl Config {
     /// Puts the layers together: these flags, this process's environment, the file.
     pub fn load(args: &ServeArgs) -> Result<Self, ConfigError> {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the one place that reads the environment"
-        )]
-        let env =
-            |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
-        let named = args.config.clone().or_else(|| {
-            env("COURANT_CONFIG")
-                .filter(|p| !p.is_empty())
-                .map(PathBuf::from)
-        });
+        #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+        let env = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+        let named = args.config.clone().or_else(|| env("COURANT_CONFIG").filter(|p| !p.is_empty()).map(PathBuf::from));
         let path = named.or_else(|| Some(PathBuf::from(DEFAULT_FILE)).filter(|path| path.exists()));
         let text = path.as_deref().map(read_file).transpose()?;
         Self::resolve(args, &env, path.as_deref().zip(text.as_deref()))
@@ -142,9 +131,7 @@ impl Config {
 
     /// Nothing is configured as it would be for others to use.
     fn is_first_trial(&self) -> bool {
-        self.database.is_default
-            && self.server.listen.ip().is_loopback()
-            && self.server.public_base_url.is_none()
+        self.database.is_default && self.server.listen.ip().is_loopback() && self.server.public_base_url.is_none()
     }
 
     /// JSON Schema of the configuration file.
@@ -158,8 +145,5 @@ impl Config {
 }
 
 fn read_file(path: &Path) -> Result<String, ConfigError> {
-    std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable {
-        path: path.to_owned(),
-        source,
-    })
+    std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })
 }

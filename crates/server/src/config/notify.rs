@@ -8,6 +8,7 @@ use super::layers::Layers;
 use super::{BaseUrl, ConfigError, MaxAttempts, Span};
 use crate::outbound::Egress;
 
+const DEFAULT_RETENTION: Duration = Duration::from_hours(30 * 24);
 const SLACK_API: &str = "https://slack.com/api";
 
 /// Notifications.
@@ -60,19 +61,12 @@ enum TextOrList {
 impl Notify {
     pub(super) fn resolve(args: &NotifyArgs, layers: &mut Layers<'_>) -> Result<Self, ConfigError> {
         let slack = layers.pick("slack_api_base_url", args.slack_api_base_url.as_ref())?;
-        let retention = layers.pick(
-            "notification_delivery_retention",
-            args.notification_delivery_retention.as_ref(),
-        )?;
-        let attempts = layers.pick(
-            "notification_max_attempts",
-            args.notification_max_attempts.as_ref(),
-        )?;
+        let retention =
+            layers.pick("notification_delivery_retention", args.notification_delivery_retention.as_ref())?;
+        let attempts = layers.pick("notification_max_attempts", args.notification_max_attempts.as_ref())?;
         Ok(Self {
-            slack_api_base_url: slack
-                .unwrap_or_else(|| SLACK_API.parse().expect("the default is a base URL")),
-            delivery_retention: retention
-                .map_or(Duration::from_secs(30 * 24 * 3600), |Span(time)| time),
+            slack_api_base_url: slack.unwrap_or_else(|| SLACK_API.parse().expect("the default is a base URL")),
+            delivery_retention: retention.map_or(DEFAULT_RETENTION, |Span(time)| time),
             max_attempts: attempts.map_or(8, |MaxAttempts(count)| count),
             egress_allow: layers.pick_list("egress_allow", args.egress_allow.as_ref())?,
         })

@@ -45,10 +45,7 @@ pub struct SecurityArgs {
 }
 
 impl Security {
-    pub(super) fn resolve(
-        args: &SecurityArgs,
-        layers: &mut Layers<'_>,
-    ) -> Result<Self, ConfigError> {
+    pub(super) fn resolve(args: &SecurityArgs, layers: &mut Layers<'_>) -> Result<Self, ConfigError> {
         Ok(Self {
             bootstrap_secret: layers.pick_secret(
                 "bootstrap_secret",

@@ -66,14 +66,10 @@ impl Server {
             listen: layers
                 .pick("listen", args.listen.as_ref())?
                 .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
-            data_dir: layers
-                .pick("data_dir", args.data_dir.as_ref())?
-                .unwrap_or_else(|| "./courant-data".into()),
+            data_dir: layers.pick("data_dir", args.data_dir.as_ref())?.unwrap_or_else(|| "./courant-data".into()),
             public_base_url: layers.pick("public_base_url", args.public_base_url.as_ref())?,
             metrics_listen: layers.pick("metrics_listen", args.metrics_listen.as_ref())?,
-            log_format: layers
-                .pick("log_format", args.log_format.as_ref())?
-                .unwrap_or(LogFormat::Text),
+            log_format: layers.pick("log_format", args.log_format.as_ref())?.unwrap_or(LogFormat::Text),
             log_filter: log_filter.unwrap_or_default(),
         })
     }

@@ -39,11 +39,7 @@ impl FromStr for Span {
         };
         seconds()
             .map(|seconds| Self(Duration::from_secs(seconds)))
-            .ok_or_else(|| {
-                ValueProblem(format!(
-                    "`{text}` is not a length of time such as 10s, 15m, 12h or 30d"
-                ))
-            })
+            .ok_or_else(|| ValueProblem(format!("`{text}` is not a length of time such as 10s, 15m, 12h or 30d")))
     }
 }
 
@@ -63,8 +59,7 @@ impl FromStr for BaseUrl {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let refused = ValueProblem::new;
-        let mut url =
-            Url::parse(text).map_err(|error| ValueProblem(format!("is not a URL: {error}")))?;
+        let mut url = Url::parse(text).map_err(|error| ValueProblem(format!("is not a URL: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(refused("is not an http or https URL"));
         }
@@ -72,9 +67,7 @@ impl FromStr for BaseUrl {
             return Err(refused("holds a user name or password"));
         }
         if url.query().is_some() || url.fragment().is_some() {
-            return Err(refused(
-                "holds a query or fragment, to which no path can be appended",
-            ));
+            return Err(refused("holds a query or fragment, to which no path can be appended"));
         }
         let path = url.path().trim_end_matches('/').to_owned();
         url.set_path(&path);
@@ -98,9 +91,7 @@ impl FromStr for MaxAttempts {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.parse() {
             Ok(count @ 1..=100) => Ok(Self(count)),
-            _ => Err(ValueProblem(format!(
-                "`{text}` is not a number from 1 to 100"
-            ))),
+            _ => Err(ValueProblem(format!("`{text}` is not a number from 1 to 100"))),
         }
     }
 }
@@ -149,9 +140,7 @@ impl FromStr for LogFilter {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.parse::<tracing_subscriber::EnvFilter>() {
             Ok(_) => Ok(Self(text.to_owned())),
-            Err(error) => Err(ValueProblem(format!(
-                "`{text}` is not a log filter: {error}"
-            ))),
+            Err(error) => Err(ValueProblem(format!("`{text}` is not a log filter: {error}"))),
         }
     }
 }
@@ -162,31 +151,10 @@ mod tests {
 
     #[test]
     fn a_length_of_time_is_a_number_and_a_unit() {
-        for (text, seconds) in [
-            ("10s", 10),
-            ("15m", 900),
-            ("12h", 43_200),
-            ("30d", 2_592_000),
-        ] {
-            assert_eq!(
-                text.parse(),
-                Ok(Span(Duration::from_secs(seconds))),
-                "{text}"
-            );
+        for (text, seconds) in [("10s", 10), ("15m", 900), ("12h", 43_200), ("30d", 2_592_000)] {
+            assert_eq!(text.parse(), Ok(Span(Duration::from_secs(seconds))), "{text}");
         }
-        for text in [
-            "",
-            "30",
-            "d",
-            "0s",
-            "-1d",
-            "1.5h",
-            "1w",
-            "10 s",
-            "99999999999d",
-            "1d2h",
-            "٣s",
-        ] {
+        for text in ["", "30", "d", "0s", "-1d", "1.5h", "1w", "10 s", "99999999999d", "1d2h", "٣s"] {
             assert!(text.parse::<Span>().is_err(), "{text}");
         }
     }
@@ -194,26 +162,13 @@ mod tests {
     #[test]
     fn a_base_url_takes_paths_and_holds_no_secret() {
         for (text, kept) in [
-            (
-                "https://courant.example.com",
-                "https://courant.example.com/",
-            ),
-            (
-                "https://example.com/courant//",
-                "https://example.com/courant",
-            ),
+            ("https://courant.example.com", "https://courant.example.com/"),
+            ("https://example.com/courant//", "https://example.com/courant"),
             ("http://127.0.0.1:9000/api", "http://127.0.0.1:9000/api"),
         ] {
             assert_eq!(text.parse::<BaseUrl>().unwrap().url().as_str(), kept);
         }
-        for text in [
-            "courant.example.com",
-            "ftp://x",
-            "https://a:b@x/",
-            "https://x/?q",
-            "https://x/#f",
-            "https://",
-        ] {
+        for text in ["courant.example.com", "ftp://x", "https://a:b@x/", "https://x/?q", "https://x/#f", "https://"] {
             assert!(text.parse::<BaseUrl>().is_err(), "{text}");
         }
     }
@@ -228,13 +183,7 @@ mod tests {
 
     #[test]
     fn a_log_filter_is_checked() {
-        assert_eq!(
-            "info,courant_store=debug"
-                .parse::<LogFilter>()
-                .unwrap()
-                .as_str(),
-            "info,courant_store=debug"
-        );
+        assert_eq!("info,courant_store=debug".parse::<LogFilter>().unwrap().as_str(), "info,courant_store=debug");
         assert!("info,x=loud".parse::<LogFilter>().is_err());
     }
 }

@@ -66,14 +66,11 @@ pub(super) async fn read(
 pub(super) fn parse<B: DeserializeOwned>(route: &Route, text: &str) -> Result<B, ApiError> {
     // `()` reads the JSON `null`, and nothing else.
     let text = if route.takes_body() { text } else { "null" };
-    serde_json::from_str(text).or_else(|first| {
+    serde_json::from_str(text).map_err(|first| {
         let mut deserializer = serde_json::Deserializer::from_str(text);
         match serde_path_to_error::deserialize::<_, B>(&mut deserializer) {
-            Err(error) => {
-                let pointer = pointer(error.path());
-                Err(ApiError::invalid_field(&pointer, &problem(error.inner())))
-            }
-            Ok(_) => Err(ApiError::invalid_field("", &problem(&first))),
+            Err(error) => ApiError::invalid_field(&pointer(error.path()), &problem(error.inner())),
+            Ok(_) => ApiError::invalid_field("", &problem(&first)),
         }
     })
 }
@@ -157,7 +154,7 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
         match segment {
             Segment::Seq { index } => pointer.extend(["/", &index.to_string()]),
             Segment::Map { key } => {
-                pointer.extend(["/", &key.replace('~', "~0").replace('/', "~1")])
+                pointer.extend(["/", &key.replace('~', "~0").replace('/', "~1")]);
             }
             Segment::Enum { .. } | Segment::Unknown => {}
         }

@@ -161,7 +161,7 @@ where
             let path: P = path::read(&mut parts, route.missing).await?;
             let raw_query = parts.uri.query().unwrap_or_default();
             let pairs = query::pairs(raw_query)?;
-            let query: Q = query::read(&route.shape.query_shape, raw_query, &pairs)?;
+            let query: Q = query::read(&route.shape.parameters, raw_query, &pairs)?;
             let text = body::read(&route, &parts.headers, stream).await?;
             let body: B = body::parse(&route, &text)?;
 

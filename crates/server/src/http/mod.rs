@@ -20,6 +20,7 @@ mod reply;
 mod request_id;
 mod router;
 mod shape;
+pub mod v1;
 #[cfg(test)]
 mod tests;
 

@@ -221,7 +221,7 @@ mod tests {
     fn filter(raw: &str) -> Result<Filter, String> {
         let shape = Shape::of::<(), Filter, (), ()>(true);
         pairs(raw)
-            .and_then(|p| read(&shape.query_shape, raw, &p))
+            .and_then(|p| read(&shape.parameters, raw, &p))
             .map_err(|e| e.message().to_owned())
     }
 
@@ -313,15 +313,15 @@ mod tests {
             before: u32,
         }
         let shape = Shape::of::<(), Needs, (), ()>(true);
-        let error = read::<Needs>(&shape.query_shape, "", &Vec::new()).unwrap_err();
+        let error = read::<Needs>(&shape.parameters, "", &Vec::new()).unwrap_err();
         assert_eq!(error.message(), "query parameter \"before\" is missing");
     }
 
     #[test]
     fn a_route_without_parameters_takes_none() {
         let shape = Shape::of::<(), (), (), ()>(true);
-        assert!(read::<()>(&shape.query_shape, "", &Vec::new()).is_ok());
-        let error = read::<()>(&shape.query_shape, "a=1", &pairs("a=1").unwrap()).unwrap_err();
+        assert!(read::<()>(&shape.parameters, "", &Vec::new()).is_ok());
+        let error = read::<()>(&shape.parameters, "a=1", &pairs("a=1").unwrap()).unwrap_err();
         assert_eq!(error.message(), "query parameter \"a\" is unknown");
     }
 }

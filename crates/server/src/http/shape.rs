@@ -22,7 +22,7 @@ pub(super) struct Shape {
     pub(super) body: Option<Describe>,
     /// None: the answer has no body.
     pub(super) reply: Option<Describe>,
-    pub(super) query_shape: QueryShape,
+    pub(super) parameters: QueryShape,
 }
 
 impl Shape {
@@ -37,9 +37,9 @@ impl Shape {
             public,
             path: |generator| P::json_schema(generator),
             query: |generator| Q::json_schema(generator),
-            body: (!is_unit::<B>()).then_some(|generator| generator.subschema_for::<B>()),
-            reply: (!is_unit::<R>()).then_some(|generator| generator.subschema_for::<R>()),
-            query_shape: QueryShape::of(&schema_in_full(Q::json_schema)),
+            body: (!is_unit::<B>()).then_some(SchemaGenerator::subschema_for::<B>),
+            reply: (!is_unit::<R>()).then_some(SchemaGenerator::subschema_for::<R>),
+            parameters: QueryShape::of(&schema_in_full(Q::json_schema)),
         }
     }
 

@@ -55,12 +55,12 @@ const V6_GLOBAL: Ipv6Net = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 const V6_TRANSLATED: Ipv6Net = v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96);
 const V6_6TO4: Ipv6Net = v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16);
 
-const fn v4([a, b, c, d]: [u8; 4], prefix: u8) -> Ipv4Net {
-    Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix)
+const fn v4(octets: [u8; 4], prefix: u8) -> Ipv4Net {
+    Ipv4Net::new_assert(Ipv4Addr::from_octets(octets), prefix)
 }
 
-const fn v6([a, b, c, d, e, f, g, h]: [u16; 8], prefix: u8) -> Ipv6Net {
-    Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, d, e, f, g, h), prefix)
+const fn v6(segments: [u16; 8], prefix: u8) -> Ipv6Net {
+    Ipv6Net::new_assert(Ipv6Addr::from_segments(segments), prefix)
 }
 
 /// The address that is really dialled: an IPv4 address written as an IPv4-mapped IPv6 one is that IPv4 address.
@@ -82,9 +82,7 @@ pub fn not_public(address: IpAddr) -> Option<&'static str> {
 }
 
 fn not_public_v4(address: Ipv4Addr) -> Option<&'static str> {
-    V4.iter()
-        .find(|(network, _)| network.contains(&address))
-        .map(|(_, why)| *why)
+    V4.iter().find(|(network, _)| network.contains(&address)).map(|(_, why)| *why)
 }
 
 fn not_public_v6(address: Ipv6Addr) -> Option<&'static str> {
@@ -94,9 +92,7 @@ fn not_public_v6(address: Ipv6Addr) -> Option<&'static str> {
     let octets = address.octets();
     // A translator or relay on the way turns these into the IPv4 address inside, so that one is judged.
     if V6_TRANSLATED.contains(&address) {
-        return not_public_v4(Ipv4Addr::new(
-            octets[12], octets[13], octets[14], octets[15],
-        ));
+        return not_public_v4(Ipv4Addr::new(octets[12], octets[13], octets[14], octets[15]));
     }
     if V6_6TO4.contains(&address) {
         return not_public_v4(Ipv4Addr::new(octets[2], octets[3], octets[4], octets[5]));
@@ -111,12 +107,7 @@ mod tests {
     use super::*;
 
     fn literal(host: &str) -> IpAddr {
-        match Url::parse(&format!("http://{host}/"))
-            .unwrap()
-            .host()
-            .unwrap()
-            .to_owned()
-        {
+        match Url::parse(&format!("http://{host}/")).unwrap().host().unwrap().to_owned() {
             Host::Ipv4(address) => address.into(),
             Host::Ipv6(address) => address.into(),
             Host::Domain(name) => panic!("{host} is the name {name}"),
@@ -156,24 +147,12 @@ mod tests {
     #[test]
     fn addresses_of_every_special_block_are_not_public() {
         for (network, why) in V4 {
-            assert!(
-                !is_public(network.network().into()),
-                "first of {network}: {why}"
-            );
-            assert!(
-                !is_public(network.broadcast().into()),
-                "last of {network}: {why}"
-            );
+            assert!(!is_public(network.network().into()), "first of {network}: {why}");
+            assert!(!is_public(network.broadcast().into()), "last of {network}: {why}");
         }
         for (network, why) in V6 {
-            assert!(
-                !is_public(network.network().into()),
-                "first of {network}: {why}"
-            );
-            assert!(
-                !is_public(network.broadcast().into()),
-                "last of {network}: {why}"
-            );
+            assert!(!is_public(network.network().into()), "first of {network}: {why}");
+            assert!(!is_public(network.broadcast().into()), "last of {network}: {why}");
         }
     }
 

@@ -22,9 +22,7 @@ pub struct Egress {
 
 /// An entry of the list that cannot be understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{entry}` is not a network (10.0.0.0/8), an address, a host name or an address with a port"
-)]
+#[error("`{entry}` is not a network (10.0.0.0/8), an address, a host name or an address with a port")]
 pub struct EgressProblem {
     /// The entry as it was written.
     pub entry: String,
@@ -34,22 +32,15 @@ impl Egress {
     /// Reads a comma-separated list: networks, addresses, `address:port`, host names. An empty list allows nothing.
     pub fn parse(list: &str) -> Result<Self, EgressProblem> {
         let mut egress = Self::default();
-        for entry in list
-            .split(',')
-            .map(str::trim)
-            .filter(|entry| !entry.is_empty())
-        {
-            egress.add(entry).ok_or_else(|| EgressProblem {
-                entry: entry.to_owned(),
-            })?;
+        for entry in list.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+            egress.add(entry).ok_or_else(|| EgressProblem { entry: entry.to_owned() })?;
         }
         Ok(egress)
     }
 
     /// Also allows this machine itself, on every port.
     pub fn allow_loopback(mut self) -> Self {
-        self.networks
-            .push(Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8).into());
+        self.networks.push(Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8).into());
         self.networks.push(IpAddr::from(Ipv6Addr::LOCALHOST).into());
         self
     }
@@ -79,10 +70,7 @@ impl Egress {
     }
 
     fn add(&mut self, entry: &str) -> Option<()> {
-        let bare = entry
-            .strip_prefix('[')
-            .and_then(|e| e.strip_suffix(']'))
-            .unwrap_or(entry);
+        let bare = entry.strip_prefix('[').and_then(|e| e.strip_suffix(']')).unwrap_or(entry);
         if let Ok(network) = entry.parse::<IpNet>() {
             self.networks.push(network);
         } else if let Ok(ip) = bare.parse::<IpAddr>() {
@@ -119,9 +107,7 @@ fn is_name(name: &str) -> bool {
     let plain = name.strip_suffix('.').unwrap_or(name);
     !plain.is_empty()
         && plain.split('.').all(|label| !label.is_empty())
-        && plain
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
+        && plain.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
 }
 
 #[cfg(test)]
@@ -147,10 +133,7 @@ mod tests {
         assert!(egress.allows_address(ip("::ffff:10.1.2.3")));
         assert!(egress.allows_address(ip("fd12::9")));
         assert!(!egress.allows_address(ip("10.2.0.1")));
-        assert!(
-            !egress.allows_address(ip("64:ff9b::10.1.2.3")),
-            "the list names the other network"
-        );
+        assert!(!egress.allows_address(ip("64:ff9b::10.1.2.3")), "the list names the other network");
     }
 
     #[test]
@@ -169,10 +152,7 @@ mod tests {
         assert!(egress.allows_socket("[::ffff:127.0.0.1]:9000".parse().unwrap()));
         assert!(egress.allows_socket("[::1]:9001".parse().unwrap()));
         assert!(!egress.allows_socket("127.0.0.1:9001".parse().unwrap()));
-        assert!(
-            !egress.allows_address(ip("127.0.0.1")),
-            "the address without its port is not listed"
-        );
+        assert!(!egress.allows_address(ip("127.0.0.1")), "the address without its port is not listed");
     }
 
     #[test]
@@ -195,16 +175,7 @@ mod tests {
 
     #[test]
     fn what_is_not_an_entry_is_named() {
-        for entry in [
-            "http://x",
-            "10.0.0.0/33",
-            "*.internal",
-            "name:80",
-            "a..b",
-            "a b",
-            "[::1",
-            "1.2.3.4:99999",
-        ] {
+        for entry in ["http://x", "10.0.0.0/33", "*.internal", "name:80", "a..b", "a b", "[::1", "1.2.3.4:99999"] {
             let problem = Egress::parse(&format!("10.0.0.1,{entry}")).unwrap_err();
             assert_eq!(problem.entry, entry);
         }

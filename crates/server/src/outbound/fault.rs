@@ -29,20 +29,14 @@ impl Place {
             return refused("target URL holds a user name or password");
         }
         match (url.host_str(), url.port_or_known_default()) {
-            (Some(host), Some(port)) => Ok(Self {
-                host: host.to_owned(),
-                port,
-            }),
+            (Some(host), Some(port)) => Ok(Self { host: host.to_owned(), port }),
             _ => refused("target URL has no host"),
         }
     }
 
     /// The guard does not allow it.
     pub(super) fn blocked(&self) -> Failure {
-        Failure::new(
-            FailureClass::Blocked,
-            format!("target address is not allowed: {}", self.host),
-        )
+        Failure::new(FailureClass::Blocked, format!("target address is not allowed: {}", self.host))
     }
 
     /// The whole exchange took too long.
@@ -65,22 +59,15 @@ impl Place {
             return transient(format!("connection to {self} timed out"));
         }
         match find::<io::Error>(error).map(io::Error::kind) {
-            Some(io::ErrorKind::ConnectionRefused) => {
-                transient(format!("connection refused by {self}"))
-            }
+            Some(io::ErrorKind::ConnectionRefused) => transient(format!("connection refused by {self}")),
             Some(io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable) => {
                 transient(format!("no route to {self}"))
             }
-            Some(
-                io::ErrorKind::ConnectionReset
-                | io::ErrorKind::ConnectionAborted
-                | io::ErrorKind::BrokenPipe,
-            ) => transient(format!("connection reset by {self}")),
+            Some(io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe) => {
+                transient(format!("connection reset by {self}"))
+            }
             _ if error.is_connect() => transient(format!("cannot connect to {self}")),
-            _ if error.is_builder() => Failure::new(
-                FailureClass::Destination,
-                "request cannot be sent to this URL",
-            ),
+            _ if error.is_builder() => Failure::new(FailureClass::Destination, "request cannot be sent to this URL"),
             _ => transient(format!("no valid HTTP answer from {self}")),
         }
     }
@@ -102,10 +89,7 @@ fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a 
     let mut next = Some(error);
     while let Some(error) = next {
         found = error.downcast_ref::<T>().or(found);
-        next = match error
-            .downcast_ref::<io::Error>()
-            .and_then(io::Error::get_ref)
-        {
+        next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
             Some(inner) => Some(inner),
             None => error.source(),
         };

@@ -50,8 +50,7 @@ impl Resolve for Guard {
             if addresses.is_empty() {
                 return Err(io::Error::from(io::ErrorKind::NotFound).into());
             }
-            if !egress.allows_name(&name) && !addresses.iter().all(|&ip| egress.allows_address(ip))
-            {
+            if !egress.allows_name(&name) && !addresses.iter().all(|&ip| egress.allows_address(ip)) {
                 return Err(NotAllowed.into());
             }
             // Port 0 is replaced by the port of the request.

@@ -70,23 +70,11 @@ impl Outbound {
         Self::with_lookup(egress, options, system_lookup())
     }
 
-    fn with_lookup(
-        egress: Egress,
-        options: OutboundOptions,
-        lookup: Lookup,
-    ) -> Result<Self, OutboundError> {
+    fn with_lookup(egress: Egress, options: OutboundOptions, lookup: Lookup) -> Result<Self, OutboundError> {
         let egress = Arc::new(egress);
         let tls = tls_config()?;
-        let guard = Guard {
-            egress: Arc::clone(&egress),
-            lookup,
-        };
-        Ok(Self {
-            guarded: client(&tls, options, Some(guard))?,
-            open: client(&tls, options, None)?,
-            egress,
-            options,
-        })
+        let guard = Guard { egress: Arc::clone(&egress), lookup };
+        Ok(Self { guarded: client(&tls, options, Some(guard))?, open: client(&tls, options, None)?, egress, options })
     }
 
     /// Sends one request and reads the answer, within the shorter of `within` and the configured total time.
@@ -122,10 +110,7 @@ impl Outbound {
 
 impl std::fmt::Debug for Outbound {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Outbound")
-            .field("egress", &self.egress)
-            .field("options", &self.options)
-            .finish_non_exhaustive()
+        f.debug_struct("Outbound").field("egress", &self.egress).field("options", &self.options).finish_non_exhaustive()
     }
 }
 
@@ -153,11 +138,7 @@ fn text_header(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     headers.get(name)?.to_str().ok().map(str::to_owned)
 }
 
-fn client(
-    tls: &rustls::ClientConfig,
-    options: OutboundOptions,
-    guard: Option<Guard>,
-) -> Result<Client, OutboundError> {
+fn client(tls: &rustls::ClientConfig, options: OutboundOptions, guard: Option<Guard>) -> Result<Client, OutboundError> {
     #[expect(clippy::disallowed_methods, reason = "this is the guarded client")]
     let builder = Client::builder()
         .tls_backend_preconfigured(tls.clone())
@@ -172,9 +153,7 @@ fn client(
         Some(guard) => builder.dns_resolver(guard),
         None => builder,
     };
-    builder
-        .build()
-        .map_err(|error| OutboundError(error.to_string()))
+    builder.build().map_err(|error| OutboundError(error.to_string()))
 }
 
 /// TLS with the certificate authorities of this machine. Made here and not by the client, which refuses to start

@@ -49,50 +49,20 @@ impl KeyRing {
     pub fn seal(&self, context: &SealContext, plaintext: &[u8]) -> Vec<u8> {
         let (key_id, key) = self.first();
         let data_key = Zeroizing::new(random::<KEY_BYTES>());
-        let mut envelope = vec![
-            VERSION,
-            u8::try_from(key_id.len()).expect("a key id has at most 64 bytes"),
-        ];
+        let mut envelope = vec![VERSION, u8::try_from(key_id.len()).expect("a key id has at most 64 bytes")];
         envelope.extend(key_id.as_bytes());
-        encrypt_onto(
-            &mut envelope,
-            key,
-            &context.binding("wrapped key", key_id),
-            data_key.as_slice(),
-        );
-        encrypt_onto(
-            &mut envelope,
-            &data_key,
-            &context.binding("data", key_id),
-            plaintext,
-        );
+        encrypt_onto(&mut envelope, key, &context.binding("wrapped key", key_id), data_key.as_slice());
+        encrypt_onto(&mut envelope, &data_key, &context.binding("data", key_id), plaintext);
         envelope
     }
 
     /// Opens what [`KeyRing::seal`] sealed for the same row.
-    pub fn open(
-        &self,
-        context: &SealContext,
-        envelope: &[u8],
-    ) -> Result<Zeroizing<Vec<u8>>, OpenError> {
+    pub fn open(&self, context: &SealContext, envelope: &[u8]) -> Result<Zeroizing<Vec<u8>>, OpenError> {
         let parts = Parts::of(envelope)?;
-        let key = self
-            .find(parts.key_id)
-            .ok_or_else(|| OpenError::UnknownKey(parts.key_id.to_owned()))?;
-        let data_key = decrypt(
-            key,
-            parts.wrap_nonce,
-            &context.binding("wrapped key", parts.key_id),
-            parts.wrapped,
-        )?;
-        let data_key =
-            <&[u8; KEY_BYTES]>::try_from(data_key.as_slice()).map_err(|_| OpenError::Malformed)?;
-        decrypt(
-            data_key,
-            parts.data_nonce,
-            &context.binding("data", parts.key_id),
-            parts.data,
-        )
+        let key = self.find(parts.key_id).ok_or_else(|| OpenError::UnknownKey(parts.key_id.to_owned()))?;
+        let data_key = decrypt(key, parts.wrap_nonce, &context.binding("wrapped key", parts.key_id), parts.wrapped)?;
+        let data_key = <&[u8; KEY_BYTES]>::try_from(data_key.as_slice()).map_err(|_| OpenError::Malformed)?;
+        decrypt(data_key, parts.data_nonce, &context.binding("data", parts.key_id), parts.data)
     }
 }
 
@@ -131,26 +101,14 @@ impl<'a> Parts<'a> {
         let (wrap_nonce, rest) = rest.split_first_chunk()?;
         let (wrapped, rest) = rest.split_at_checked(WRAPPED_BYTES)?;
         let (data_nonce, data) = rest.split_first_chunk()?;
-        Some(Self {
-            key_id: std::str::from_utf8(key_id).ok()?,
-            wrap_nonce,
-            wrapped,
-            data_nonce,
-            data,
-        })
+        Some(Self { key_id: std::str::from_utf8(key_id).ok()?, wrap_nonce, wrapped, data_nonce, data })
     }
 }
 
 fn encrypt_onto(envelope: &mut Vec<u8>, key: &[u8; KEY_BYTES], binding: &[u8], plaintext: &[u8]) {
     let nonce = random::<NONCE_BYTES>();
     let sealed = XChaCha20Poly1305::new(key.into())
-        .encrypt(
-            &XNonce::from(nonce),
-            Payload {
-                msg: plaintext,
-                aad: binding,
-            },
-        )
+        .encrypt(&XNonce::from(nonce), Payload { msg: plaintext, aad: binding })
         .expect("a secret is far shorter than what the cipher takes");
     envelope.extend(nonce);
     envelope.extend(sealed);
@@ -163,13 +121,7 @@ fn decrypt(
     sealed: &[u8],
 ) -> Result<Zeroizing<Vec<u8>>, OpenError> {
     XChaCha20Poly1305::new(key.into())
-        .decrypt(
-            &XNonce::from(*nonce),
-            Payload {
-                msg: sealed,
-                aad: binding,
-            },
-        )
+        .decrypt(&XNonce::from(*nonce), Payload { msg: sealed, aad: binding })
         .map(Zeroizing::new)
         .map_err(|_| OpenError::Refused)
 }
@@ -181,10 +133,7 @@ mod tests {
     use super::*;
 
     fn row(org: u128, integration: u128) -> SealContext {
-        SealContext {
-            org: Uuid::from_u128(org).into(),
-            integration: Uuid::from_u128(integration).into(),
-        }
+        SealContext { org: Uuid::from_u128(org).into(), integration: Uuid::from_u128(integration).into() }
     }
 
     #[test]
@@ -192,10 +141,7 @@ mod tests {
         let ring = KeyRing::generate();
         for plaintext in [b"".as_slice(), b"xoxb-secret", &[7; 5000]] {
             let envelope = ring.seal(&row(1, 2), plaintext);
-            assert_eq!(
-                ring.open(&row(1, 2), &envelope).unwrap().as_slice(),
-                plaintext
-            );
+            assert_eq!(ring.open(&row(1, 2), &envelope).unwrap().as_slice(), plaintext);
         }
     }
 
@@ -215,24 +161,15 @@ mod tests {
         for at in 0..envelope.len() {
             let mut changed = envelope.clone();
             changed[at] ^= 1;
-            assert!(
-                ring.open(&row(1, 2), &changed).is_err(),
-                "byte {at} changed"
-            );
-            assert!(
-                ring.open(&row(1, 2), &envelope[..at]).is_err(),
-                "cut at {at}"
-            );
+            assert!(ring.open(&row(1, 2), &changed).is_err(), "byte {at} changed");
+            assert!(ring.open(&row(1, 2), &envelope[..at]).is_err(), "cut at {at}");
         }
     }
 
     #[test]
     fn the_envelope_shows_nothing_of_the_secret_and_never_repeats() {
         let ring = KeyRing::generate();
-        let (one, two) = (
-            ring.seal(&row(1, 2), b"xoxb-secret"),
-            ring.seal(&row(1, 2), b"xoxb-secret"),
-        );
+        let (one, two) = (ring.seal(&row(1, 2), b"xoxb-secret"), ring.seal(&row(1, 2), b"xoxb-secret"));
         assert!(!one.windows(4).any(|w| w == b"xoxb"));
         assert_ne!(one, two);
     }
@@ -242,35 +179,18 @@ mod tests {
         let (ring, other) = (KeyRing::generate(), KeyRing::generate());
         let mut envelope = ring.seal(&row(1, 2), b"secret");
         let key_id = ring.check_values()[0].0.clone();
-        assert_eq!(
-            other.open(&row(1, 2), &envelope),
-            Err(OpenError::UnknownKey(key_id))
-        );
+        assert_eq!(other.open(&row(1, 2), &envelope), Err(OpenError::UnknownKey(key_id)));
         envelope[0] = 2;
-        assert_eq!(
-            ring.open(&row(1, 2), &envelope),
-            Err(OpenError::UnknownVersion(2))
-        );
+        assert_eq!(ring.open(&row(1, 2), &envelope), Err(OpenError::UnknownVersion(2)));
     }
 
     #[test]
     fn an_older_key_of_the_ring_still_opens_what_it_sealed() {
         let old = KeyRing::parse(&format!("old:{}", "A".repeat(43) + "=")).unwrap();
         let envelope = old.seal(&row(1, 2), b"secret");
-        let both = KeyRing::parse(&format!(
-            "new:{},old:{}",
-            "B".repeat(42) + "A=",
-            "A".repeat(43) + "="
-        ))
-        .unwrap();
-        assert_eq!(
-            both.open(&row(1, 2), &envelope).unwrap().as_slice(),
-            b"secret"
-        );
+        let both = KeyRing::parse(&format!("new:{},old:{}", "B".repeat(42) + "A=", "A".repeat(43) + "=")).unwrap();
+        assert_eq!(both.open(&row(1, 2), &envelope).unwrap().as_slice(), b"secret");
         let sealed_now = both.seal(&row(1, 2), b"secret");
-        assert_eq!(
-            old.open(&row(1, 2), &sealed_now),
-            Err(OpenError::UnknownKey("new".to_owned()))
-        );
+        assert_eq!(old.open(&row(1, 2), &sealed_now), Err(OpenError::UnknownKey("new".to_owned())));
     }
 }

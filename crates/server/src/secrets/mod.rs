@@ -59,9 +59,7 @@ pub fn equal(a: &[u8], b: &[u8]) -> bool {
 /// When the operating system has no randomness to give; nothing secret can be made then.
 pub fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
-    SysRng
-        .try_fill_bytes(&mut bytes)
-        .expect("the operating system gives random bytes");
+    SysRng.try_fill_bytes(&mut bytes).expect("the operating system gives random bytes");
     bytes
 }
 

@@ -32,13 +32,19 @@ migrations! {
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS schema_migration \
     (number bigint PRIMARY KEY, name text NOT NULL, checksum text NOT NULL)";
 const APPLIED: &str = "SELECT number, checksum FROM schema_migration ORDER BY number";
+const EXISTS: &str = "SELECT to_regclass('schema_migration') IS NOT NULL";
 const RECORD: &str = "INSERT INTO schema_migration (number, name, checksum) VALUES ($1, $2, $3)";
 
 /// Serialises servers that start together; any number that nothing else uses.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(7166187209)";
 
-pub async fn postgres(pool: &postgres::Pool) -> Result<(), Error> {
+pub async fn postgres(pool: &postgres::Pool, may_migrate: bool) -> Result<(), Error> {
     let mut client = pool.client().await?;
+    if !may_migrate {
+        let exists = client.query_one(EXISTS, &[]).await?.get(0);
+        let applied = if exists { client.query(APPLIED, &[]).await? } else { Vec::new() };
+        return up_to_date(applied.iter().map(|row| (row.get(0), row.get(1))).collect(), |m| m.postgres);
+    }
     let tx = client.transaction().await?;
     tx.batch_execute(LOCK).await?;
     tx.batch_execute(CREATE).await?;
@@ -52,10 +58,10 @@ pub async fn postgres(pool: &postgres::Pool) -> Result<(), Error> {
     Ok(())
 }
 
-pub async fn sqlite(handle: &sqlite::Handle) -> Result<(), Error> {
+pub async fn sqlite(handle: &sqlite::Handle, may_migrate: bool) -> Result<(), Error> {
     handle
-        .on_writer(|mut connection| {
-            let outcome = migrate_sqlite(&mut connection);
+        .on_writer(move |mut connection| {
+            let outcome = if may_migrate { migrate_sqlite(&mut connection) } else { look_at_sqlite(&connection) };
             (connection, outcome)
         })
         .await
@@ -64,17 +70,32 @@ pub async fn sqlite(handle: &sqlite::Handle) -> Result<(), Error> {
 fn migrate_sqlite(connection: &mut rusqlite::Connection) -> Result<(), Error> {
     let tx = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     tx.execute_batch(CREATE)?;
-    let applied = tx
-        .prepare(APPLIED)?
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect::<Result<Vec<_>, _>>()?;
-    for migration in pending(applied, |m| m.sqlite)? {
+    for migration in pending(applied_on_sqlite(&tx)?, |m| m.sqlite)? {
         tx.execute_batch(migration.sqlite)?;
         tx.execute(RECORD, rusqlite::params![migration.number, migration.name, checksum(migration.sqlite)])?;
         tracing::info!(migration = migration.name, "schema migrated");
     }
     tx.commit()?;
     Ok(())
+}
+
+fn look_at_sqlite(connection: &rusqlite::Connection) -> Result<(), Error> {
+    let applied = if connection.table_exists(None, "schema_migration")? { applied_on_sqlite(connection)? } else { Vec::new() };
+    up_to_date(applied, |m| m.sqlite)
+}
+
+fn applied_on_sqlite(connection: &rusqlite::Connection) -> Result<Vec<(i64, String)>, Error> {
+    let mut statement = connection.prepare(APPLIED)?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Refuses a schema that still needs a migration, for those that may not migrate it.
+fn up_to_date(applied: Vec<(i64, String)>, text: impl Fn(&Migration) -> &'static str) -> Result<(), Error> {
+    match pending(applied, text)?.next() {
+        None => Ok(()),
+        Some(m) => Err(Error::Configuration(format!("the database lacks migration {}; run `courant migrate`", m.name))),
+    }
 }
 
 /// What is still to be applied; a database that is newer than this binary, or that ran an edited migration, is refused.

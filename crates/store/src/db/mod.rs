@@ -25,10 +25,24 @@ use crate::Error;
 #[derive(Clone, Debug)]
 pub(crate) struct Db {
     backend: Backend,
+    ending: Ending,
+}
+
+/// What belongs to the end of a unit of work; it goes along with the unit, whose request may be gone by then.
+#[derive(Clone, Debug)]
+struct Ending {
     /// Raised after each commit of this process that appended events.
     appended: Arc<watch::Sender<u64>>,
     #[cfg(feature = "testing")]
     barrier: Option<crate::Barrier>,
+}
+
+impl Ending {
+    fn committed(&self, appended: &[Appended]) {
+        if !appended.is_empty() {
+            self.appended.send_modify(|n| *n += 1);
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -45,12 +59,12 @@ pub(crate) struct Committed<T> {
 }
 
 impl Db {
-    /// Opens `postgres://…` or `sqlite://<path>` and brings its schema up to date.
+    /// Opens `postgres://…` or `sqlite://<path>` and brings its schema up to date, or refuses an older one.
     pub(crate) async fn open(options: &crate::Options) -> Result<Self, Error> {
         let db = Self::connect(options).await?;
         match &db.backend {
-            Backend::Postgres(pool) => migrate::postgres(pool).await?,
-            Backend::Sqlite(handle) => migrate::sqlite(handle).await?,
+            Backend::Postgres(pool) => migrate::postgres(pool, options.migrate).await?,
+            Backend::Sqlite(handle) => migrate::sqlite(handle, options.migrate).await?,
         }
         Ok(db)
     }
@@ -58,7 +72,7 @@ impl Db {
     async fn connect(options: &crate::Options) -> Result<Self, Error> {
         let url = &options.url;
         let backend = if let Some(path) = url.strip_prefix("sqlite://") {
-            Backend::Sqlite(sqlite::Handle::open(path, options.exclusive).await?)
+            Backend::Sqlite(sqlite::Handle::open(path, options).await?)
         } else if url.starts_with("postgres://") || url.starts_with("postgresql://") {
             Backend::Postgres(postgres::Pool::open(url, options.connections).await?)
         } else {
@@ -66,9 +80,11 @@ impl Db {
         };
         Ok(Self {
             backend,
-            appended: Arc::new(watch::channel(0).0),
-            #[cfg(feature = "testing")]
-            barrier: options.barrier.clone(),
+            ending: Ending {
+                appended: Arc::new(watch::channel(0).0),
+                #[cfg(feature = "testing")]
+                barrier: options.barrier.clone(),
+            },
         })
     }
 
@@ -81,7 +97,7 @@ impl Db {
 
     /// Changes whenever this process has committed events.
     pub(crate) fn appended(&self) -> watch::Receiver<u64> {
-        self.appended.subscribe()
+        self.ending.appended.subscribe()
     }
 
     /// Runs one unit of work in one transaction; what it appended is written last and committed with it. It may run
@@ -92,18 +108,11 @@ impl Db {
         T: Send + 'static,
         F: for<'a> Fn(&'a mut Tx, &'a I) -> BoxFuture<'a, Result<T, Error>> + Send + Sync + 'static,
     {
-        #[cfg(feature = "testing")]
-        let barrier = self.barrier.clone();
-        #[cfg(not(feature = "testing"))]
-        let barrier = ();
-        let committed = match &self.backend {
-            Backend::Postgres(pool) => pool.write(input, unit, barrier).await,
-            Backend::Sqlite(handle) => handle.write(input, unit).await,
-        }?;
-        if !committed.appended.is_empty() {
-            self.appended.send_modify(|n| *n += 1);
+        let ending = self.ending.clone();
+        match &self.backend {
+            Backend::Postgres(pool) => pool.write(input, unit, ending).await,
+            Backend::Sqlite(handle) => handle.write(input, unit, ending).await,
         }
-        Ok(committed)
     }
 
     /// Runs a unit that only reads. On SQLite all its statements see one snapshot; on PostgreSQL each sees its own,

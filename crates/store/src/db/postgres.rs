@@ -10,14 +10,9 @@ use tokio_postgres::{Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::tx::{Appended, BoxFuture, Connection, Tx};
-use super::{ACQUIRE_TIMEOUT, Committed};
+use super::{ACQUIRE_TIMEOUT, Committed, Ending};
 use crate::Error;
 use crate::twin;
-
-#[cfg(feature = "testing")]
-pub type BarrierHook = Option<crate::Barrier>;
-#[cfg(not(feature = "testing"))]
-pub type BarrierHook = ();
 
 /// How often a unit runs again after a serialisation failure or a deadlock.
 const ATTEMPTS: u32 = 5;
@@ -68,7 +63,7 @@ impl Pool {
     }
 
     #[expect(clippy::disallowed_methods, reason = "a unit of work runs to its end although its request is dropped")]
-    pub async fn write<I, T, F>(&self, input: I, unit: F, barrier: BarrierHook) -> Result<Committed<T>, Error>
+    pub async fn write<I, T, F>(&self, input: I, unit: F, ending: Ending) -> Result<Committed<T>, Error>
     where
         I: Send + Sync + 'static,
         T: Send + 'static,
@@ -78,7 +73,7 @@ impl Pool {
         let work = async move {
             let mut attempt = 1;
             loop {
-                match pool.attempt(&input, &unit, &barrier).await {
+                match pool.attempt(&input, &unit, &ending).await {
                     Err(error) if error.is_worth_repeating() && attempt < ATTEMPTS => attempt += 1,
                     outcome => return outcome,
                 }
@@ -87,14 +82,15 @@ impl Pool {
         tokio::spawn(work).await.map_err(|e| Error::Panicked(e.to_string()))?
     }
 
-    async fn attempt<I, T, F>(&self, input: &I, unit: &F, barrier: &BarrierHook) -> Result<Committed<T>, Error>
+    async fn attempt<I, T, F>(&self, input: &I, unit: &F, ending: &Ending) -> Result<Committed<T>, Error>
     where
         F: for<'a> Fn(&'a mut Tx, &'a I) -> BoxFuture<'a, Result<T, Error>>,
     {
         let mut tx = Tx::new(Connection::Postgres { client: self.client().await?, begun: false }, true);
         match unit(&mut tx, input).await {
             Ok(value) => {
-                let appended = tx.finish_postgres(barrier).await?;
+                let appended = tx.finish_postgres(ending).await?;
+                ending.committed(&appended);
                 Ok(Committed { value, appended })
             }
             Err(error) => {
@@ -115,7 +111,7 @@ impl Pool {
 
 impl Tx {
     /// Writes the buffered events and commits, in one trip.
-    async fn finish_postgres(&mut self, barrier: &BarrierHook) -> Result<Vec<Appended>, Error> {
+    async fn finish_postgres(&mut self, ending: &Ending) -> Result<Vec<Appended>, Error> {
         let events = std::mem::take(&mut self.events);
         let Connection::Postgres { client, begun } = &mut self.connection else { return Err(Error::gone()) };
         if events.is_empty() {
@@ -130,19 +126,20 @@ impl Tx {
         *begun = true;
         let begin = async { if open { Ok(()) } else { client.batch_execute("BEGIN").await } };
         #[cfg(feature = "testing")]
-        if let Some(barrier) = barrier {
+        if let Some(barrier) = &ending.barrier {
             begin.await?;
             let appended = insert.run(client).await?;
-            if barrier.reach(&events).await {
+            let committing = barrier.reach(&events).await;
+            if committing {
                 commit(client).await?;
             } else {
                 client.batch_execute("ROLLBACK").await?;
             }
             *begun = false;
-            return Ok(appended);
+            return if committing { Ok(appended) } else { Err(Error::Unavailable("rolled back by the barrier".into())) };
         }
         #[cfg(not(feature = "testing"))]
-        let () = barrier;
+        let _ = ending;
         let (begin, (appended, committed)) = join(begin, join(insert.run(client), commit(client))).await;
         begin?;
         // A failed insert makes the COMMIT behind it a rollback, which answers without an error.

@@ -12,7 +12,7 @@ use rusqlite::{Connection as Lite, OpenFlags};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::tx::{BoxFuture, Connection, Tx};
-use super::{ACQUIRE_TIMEOUT, Committed};
+use super::{ACQUIRE_TIMEOUT, Committed, Ending};
 use crate::Error;
 
 /// Units that may wait for the writer.
@@ -29,26 +29,29 @@ pub struct Handle(Arc<Inner>);
 struct Inner {
     writer: mpsc::Sender<Job>,
     readers: Mutex<Vec<Lite>>,
-    permits: Semaphore,
+    permits: Arc<Semaphore>,
     path: PathBuf,
     /// Held while a server runs on the file.
     _lock: Option<File>,
 }
 
 impl Handle {
-    pub async fn open(path: &str, exclusive: bool) -> Result<Self, Error> {
+    pub async fn open(path: &str, options: &crate::Options) -> Result<Self, Error> {
         if path.is_empty() {
             return Err(Error::Configuration("the SQLite URL names no file; expected sqlite:///path/to/courant.db".into()));
         }
         let path = PathBuf::from(path);
-        tokio::task::spawn_blocking(move || Self::open_blocking(path, exclusive))
+        let (exclusive, create) = (options.exclusive, options.migrate);
+        tokio::task::spawn_blocking(move || Self::open_blocking(path, exclusive, create))
             .await
             .map_err(|e| Error::Panicked(e.to_string()))?
     }
 
-    fn open_blocking(path: PathBuf, exclusive: bool) -> Result<Self, Error> {
+    fn open_blocking(path: PathBuf, exclusive: bool, create: bool) -> Result<Self, Error> {
+        // One file has one lock, by whatever link it is reached.
+        let path = path.canonicalize().unwrap_or(path);
         let lock = if exclusive { Some(lock(&path)?) } else { None };
-        let writer = connect(&path)?;
+        let writer = connect(&path, create)?;
         let (sender, mut jobs) = mpsc::channel::<Job>(QUEUE);
         std::thread::Builder::new()
             .name("sqlite-writer".into())
@@ -59,18 +62,12 @@ impl Handle {
                 }
             })
             .map_err(|e| Error::Unavailable(e.to_string()))?;
-        let readers = (0..READERS)
-            .map(|_| {
-                let reader = connect(&path)?;
-                reader.pragma_update(None, "query_only", true)?;
-                Ok(reader)
-            })
-            .collect::<Result<_, Error>>()?;
-        let permits = Semaphore::new(READERS);
+        let readers = (0..READERS).map(|_| connect_reader(&path)).collect::<Result<_, Error>>()?;
+        let permits = Arc::new(Semaphore::new(READERS));
         Ok(Self(Arc::new(Inner { writer: sender, readers: Mutex::new(readers), permits, path, _lock: lock })))
     }
 
-    pub async fn write<I, T, F>(&self, input: I, unit: F) -> Result<Committed<T>, Error>
+    pub async fn write<I, T, F>(&self, input: I, unit: F, ending: Ending) -> Result<Committed<T>, Error>
     where
         I: Send + Sync + 'static,
         T: Send + 'static,
@@ -82,6 +79,7 @@ impl Handle {
                 Ok(()) => run(connection, true, |tx| {
                     let value = poll_once(unit(tx, &input))?;
                     let appended = tx.finish_sqlite()?;
+                    ending.committed(&appended);
                     Ok(Committed { value, appended })
                 }),
                 Err(error) => (connection, Err(error.into())),
@@ -120,27 +118,28 @@ impl Handle {
         T: Send + 'static,
         F: for<'a> Fn(&'a mut Tx, &'a I) -> BoxFuture<'a, Result<T, Error>> + Send + Sync + 'static,
     {
-        let permit = tokio::time::timeout(ACQUIRE_TIMEOUT, self.0.permits.acquire())
+        let permit = tokio::time::timeout(ACQUIRE_TIMEOUT, Arc::clone(&self.0.permits).acquire_owned())
             .await
             .map_err(|_| Error::Unavailable("no reader is free".into()))?
             .map_err(|_| Error::gone())?;
         let inner = Arc::clone(&self.0);
-        let outcome = tokio::task::spawn_blocking(move || {
-            let connection = inner.readers.lock().unwrap_or_else(PoisonError::into_inner).pop().ok_or_else(Error::gone)?;
+        tokio::task::spawn_blocking(move || {
+            // Given back with the connection: the read goes on when its request is dropped.
+            let _permit = permit;
+            let reader = inner.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let connection = reader.map_or_else(|| connect_reader(&inner.path), Ok)?;
             let begun = connection.prepare_cached("BEGIN").and_then(|mut s| s.execute([])).map(|_| ());
             let (connection, outcome) = match begun {
                 Ok(()) => run(connection, false, |tx| poll_once(unit(tx, &input))),
                 Err(error) => (connection, Err(error.into())),
             };
             let ended = connection.is_autocommit() || connection.execute_batch("ROLLBACK").is_ok();
-            let connection = if ended { connection } else { connect(&inner.path)? };
+            let connection = if ended { connection } else { connect_reader(&inner.path)? };
             inner.readers.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
             outcome
         })
         .await
-        .map_err(|e| Error::Panicked(e.to_string()))?;
-        drop(permit);
-        outcome
+        .map_err(|e| Error::Panicked(e.to_string()))?
     }
 }
 
@@ -163,8 +162,15 @@ fn poll_once<T>(future: BoxFuture<'_, Result<T, Error>>) -> Result<T, Error> {
     }
 }
 
-fn connect(path: &Path) -> Result<Lite, Error> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+fn connect_reader(path: &Path) -> Result<Lite, Error> {
+    let reader = connect(path, false)?;
+    reader.pragma_update(None, "query_only", true)?;
+    Ok(reader)
+}
+
+fn connect(path: &Path, create: bool) -> Result<Lite, Error> {
+    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    flags.set(OpenFlags::SQLITE_OPEN_CREATE, create);
     let connection =
         Lite::open_with_flags(path, flags).map_err(|e| Error::Unavailable(format!("{}: {e}", path.display())))?;
     connection.busy_timeout(Duration::from_secs(10))?;

@@ -1,8 +1,9 @@
 //! Appending what producers outside the core publish.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use courant_api::{EventId, WorkspaceId};
+use serde_json::value::RawValue;
 
 use crate::change::{Change, fresh_id};
 use crate::db::{Appended, NewEvent, Row, Statement, Tx, params};
@@ -172,7 +173,25 @@ fn same_draft(a: &EventDraft, b: &EventDraft) -> bool {
         && same_json(&a.payload, &b.payload)
 }
 
+/// The same JSON but for spacing, escapes and the order of keys. Numbers are compared as they are written: read as
+/// doubles, two long ones would pass for one.
 fn same_json(a: &str, b: &str) -> bool {
-    let value = |text| serde_json::from_str::<serde_json::Value>(text).ok();
-    a == b || (value(a).is_some() && value(a) == value(b))
+    let (a, b) = (a.trim(), b.trim());
+    if a == b {
+        return true;
+    }
+    match (a.as_bytes().first(), b.as_bytes().first()) {
+        (Some(b'{'), Some(b'{')) => same::<BTreeMap<String, &RawValue>>(a, b, |a, b| {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.0 == b.0 && same_json(a.1.get(), b.1.get()))
+        }),
+        (Some(b'['), Some(b'[')) => same::<Vec<&RawValue>>(a, b, |a, b| {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_json(a.get(), b.get()))
+        }),
+        (Some(b'"'), Some(b'"')) => same::<String>(a, b, |a, b| a == b),
+        _ => false,
+    }
+}
+
+fn same<'a, T: serde::Deserialize<'a>>(a: &'a str, b: &'a str, compare: impl Fn(&T, &T) -> bool) -> bool {
+    matches!((serde_json::from_str(a), serde_json::from_str(b)), (Ok(a), Ok(b)) if compare(&a, &b))
 }

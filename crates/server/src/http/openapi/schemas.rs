@@ -57,11 +57,13 @@ impl Schemas {
             if differs.is_empty() {
                 break;
             }
-            names.extend(
-                differs
-                    .into_iter()
-                    .map(|name| (name.clone(), format!("{name}Input"))),
-            );
+            for name in differs {
+                let mut new = format!("{name}Input");
+                while inputs.contains_key(&new) || answers.contains_key(&new) {
+                    new.push('_');
+                }
+                names.insert(name, new);
+            }
         }
         let inputs = inputs.into_iter().map(|(name, schema)| {
             let new = names.get(&name).cloned().unwrap_or(name);

@@ -1,0 +1,43 @@
+//! From what the store says to what the caller is told.
+
+use courant_api::ErrorCode;
+use courant_core::catalogue::SchemaFault;
+use courant_store::Error;
+use serde_json::{Value, json};
+
+use crate::http::ApiError;
+
+impl From<Error> for ApiError {
+    fn from(error: Error) -> Self {
+        let text = error.to_string();
+        match error {
+            Error::NotFound(what) => Self::not_found(what),
+            Error::Conflict(message) => Self::new(ErrorCode::Conflict, message),
+            Error::Denied => Self::new(ErrorCode::PermissionDenied, "permission denied"),
+            Error::VersionConflict { current } => {
+                Self::new(ErrorCode::VersionConflict, text).detail("currentVersion", current)
+            }
+            Error::EventIdConflict(id) => Self::new(ErrorCode::EventIdConflict, text).detail("id", id.to_string()),
+            Error::IdempotencyConflict => Self::new(ErrorCode::IdempotencyConflict, text),
+            Error::IdempotencyInFlight => Self::new(ErrorCode::IdempotencyInFlight, text),
+            Error::CursorFromOtherJournal => Self::new(ErrorCode::CursorFromOtherJournal, text),
+            Error::CursorBelowFloor { .. } => Self::new(ErrorCode::CursorBelowJournalFloor, text),
+            Error::Invalid { field, message } => Self::invalid_field(&field, &message),
+            Error::IncompatibleSchema { faults, .. } => {
+                Self::new(ErrorCode::IncompatibleSchemaVersion, text).detail("errors", fault_list(&faults))
+            }
+            Error::OutcomeUnknown => Self::new(ErrorCode::OutcomeUnknown, text),
+            Error::Unavailable(_) | Error::Repeat(_) => Self::unavailable(text),
+            Error::NotUnique(_)
+            | Error::Corrupt(_)
+            | Error::Database(_)
+            | Error::Panicked(_)
+            | Error::Configuration(_) => Self::internal(text),
+        }
+    }
+}
+
+/// Faults as they stand in `details.errors`.
+pub(super) fn fault_list(faults: &[SchemaFault]) -> Value {
+    faults.iter().map(|f| json!({ "pointer": f.pointer, "message": f.message })).collect()
+}

@@ -1,0 +1,155 @@
+//! Reading the journal and appending to it.
+
+use std::time::Duration;
+
+use courant_api::event::{EventAppended, EventPage, EventsAppend, EventsAppended, MAX_APPEND, MAX_PAYLOAD_BYTES, MAX_PAYLOAD_DEPTH};
+use courant_api::{ErrorCode, Event, EventAppend, EventId, Permission, Resource, WorkspaceId, events};
+use courant_core::catalogue::SchemaFault;
+use courant_core::payload;
+use courant_store::{Caller, EventDraft, EventQuery, Start};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::error::fault_list;
+use super::{Actor, require, text};
+use crate::app::App;
+use crate::http::ApiError;
+
+/// A waiting reader looks again after this long, for what other processes have appended.
+const POLL: Duration = Duration::from_millis(500);
+/// Longest wait of an append for its events to be readable.
+const READABLE: Duration = Duration::from_secs(10);
+const MAX_FAULTS: usize = 20;
+
+fn place(workspace: Option<WorkspaceId>) -> Resource {
+    workspace.map_or(Resource::Tenant, Resource::Workspace)
+}
+
+/// A page of the journal; an empty one is held open up to `wait`.
+pub async fn events_read(app: &App, caller: &Caller, mut query: EventQuery, wait: Duration) -> Result<EventPage, ApiError> {
+    require(caller, Permission::EventsRead, &place(query.workspace_id))?;
+    let until = Instant::now() + wait;
+    let mut appended = app.store.appended();
+    loop {
+        appended.mark_unchanged();
+        let page = app.store.event_page(caller.tenant_id, query.clone()).await?;
+        let tail = matches!(query.start, Start::Tail);
+        if !page.items.is_empty() || tail || Instant::now() >= until {
+            return Ok(page);
+        }
+        let cursor = courant_api::Cursor::decode(&page.next_cursor).map_err(ApiError::internal)?;
+        query.start = Start::After(cursor);
+        if !page.has_more {
+            tokio::select! {
+                _ = appended.changed() => {}
+                () = sleep(POLL) => {}
+                () = sleep_until(until) => {}
+                () = app.stop.cancelled() => return Ok(page),
+            }
+        }
+    }
+}
+
+/// One event.
+pub async fn event_get(app: &App, caller: &Caller, id: EventId) -> Result<Event, ApiError> {
+    let event = app.store.event_get(caller.tenant_id, id).await?;
+    require(caller, Permission::EventsRead, &place(event.workspace_id))?;
+    Ok(event)
+}
+
+/// Appends events of custom types, all or none.
+pub async fn events_append(app: &App, actor: Actor, body: EventsAppend, until_readable: bool) -> Result<EventsAppended, ApiError> {
+    let tenant = actor.caller.tenant_id;
+    if body.events.is_empty() || body.events.len() > MAX_APPEND {
+        return Err(ApiError::invalid_field("/events", &format!("must have 1 to {MAX_APPEND} items")));
+    }
+    for event in &body.events {
+        require(&actor.caller, Permission::EventsAppend, &place(event.workspace_id))?;
+    }
+    let mut drafts = Vec::with_capacity(body.events.len());
+    let mut faults = Vec::new();
+    for (n, event) in body.events.into_iter().enumerate() {
+        drafts.push(draft(app, &actor, n, event, &mut faults).await?);
+    }
+    if !faults.is_empty() {
+        faults.truncate(MAX_FAULTS);
+        let message = format!("{}: {}", faults[0].pointer, faults[0].message);
+        return Err(ApiError::new(ErrorCode::InvalidEventPayload, message).detail("errors", fault_list(&faults)));
+    }
+    let outcomes = app.store.event_append(actor.change, drafts).await?;
+    let last = outcomes.iter().map(|o| o.seq).max().unwrap_or(0);
+    let readable = until_readable && wait_until_readable(app, last).await?;
+    let items = outcomes
+        .into_iter()
+        .map(|o| EventAppended {
+            id: o.id,
+            sequence: o.seq,
+            duplicate: o.duplicate,
+            cursor: readable.then(|| app.store.journal_cursor(tenant, o.seq)),
+        })
+        .collect();
+    Ok(EventsAppended { items })
+}
+
+async fn draft(app: &App, actor: &Actor, n: usize, event: EventAppend, faults: &mut Vec<SchemaFault>) -> Result<EventDraft, ApiError> {
+    let at = |field: &str| format!("/events/{n}/{field}");
+    text::line(&at("type"), &event.event_type, 100)?;
+    text::name(&at("entityType"), &event.entity_type, 100)?;
+    text::name(&at("entityId"), &event.entity_id, 200)?;
+    for (field, value) in [("correlationId", &event.correlation_id), ("causationId", &event.causation_id)] {
+        if let Some(value) = value {
+            text::name(&at(field), value, 200)?;
+        }
+    }
+    if events::is_reserved(&event.event_type) {
+        let message = format!("{}: {} belongs to the core catalogue", at("type"), event.event_type);
+        return Err(ApiError::new(ErrorCode::ReservedEventType, message));
+    }
+    let Some(known) = app.known_type(actor.caller.tenant_id, &event.event_type).await? else {
+        let message = format!("{}: {} is not in the catalogue", at("type"), event.event_type);
+        return Err(ApiError::new(ErrorCode::UnknownEventType, message).detail("type", event.event_type));
+    };
+    if known.entity_type != event.entity_type {
+        let problem = format!("events of {} are about {:?}", event.event_type, known.entity_type);
+        return Err(ApiError::invalid_field(&at("entityType"), &problem));
+    }
+    let within = |pointer: &str| at("payload") + pointer;
+    let limits = payload::Limits { max_bytes: MAX_PAYLOAD_BYTES, max_depth: MAX_PAYLOAD_DEPTH };
+    let text = event.payload.text().to_owned();
+    match payload::check(&text, &limits) {
+        Err(unkeepable) => {
+            faults.extend(unkeepable.into_iter().map(|f| SchemaFault { pointer: within(&f.pointer), message: f.message }));
+        }
+        Ok(()) => {
+            let value = serde_json::from_str(&text).map_err(ApiError::internal)?;
+            let broken = known.validator.check(&value);
+            faults.extend(broken.into_iter().map(|f| SchemaFault { pointer: within(&f.pointer), message: f.message }));
+        }
+    }
+    Ok(EventDraft {
+        id: event.id,
+        event_type: event.event_type,
+        schema_version: known.version,
+        entity_type: event.entity_type,
+        entity_id: event.entity_id,
+        workspace_id: event.workspace_id,
+        payload: text,
+        correlation_id: event.correlation_id,
+        causation_id: event.causation_id,
+    })
+}
+
+/// Whether everything up to `position` is readable in time.
+async fn wait_until_readable(app: &App, position: i64) -> Result<bool, ApiError> {
+    let until = Instant::now() + READABLE;
+    let mut pause = Duration::from_millis(1);
+    loop {
+        if app.store.journal_horizon().await? >= position {
+            return Ok(true);
+        }
+        if Instant::now() >= until {
+            return Ok(false);
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_millis(50));
+    }
+}

@@ -1,0 +1,53 @@
+//! One function a use case: authorise, check, one store call, wake.
+//!
+//! Routes, commands and workers all call these; none of them has rules of its own.
+
+pub mod access;
+pub mod catalogue;
+mod error;
+pub mod journal;
+pub mod notify;
+mod text;
+
+use std::sync::Arc;
+
+use courant_api::{Permission, Resource};
+use courant_store::{Caller, Change, Idempotency};
+
+use crate::app::App;
+use crate::clock;
+use crate::http::{ApiError, Cx};
+
+/// Somebody who changes something, and the request they do it by.
+#[derive(Clone, Debug)]
+pub struct Actor {
+    /// Who.
+    pub caller: Caller,
+    /// The change as the store takes it.
+    pub change: Change,
+}
+
+impl Actor {
+    /// The caller of a request.
+    pub fn of(cx: &Cx<App>) -> Self {
+        let change = Change {
+            tenant_id: cx.caller.tenant_id,
+            actor_id: Some(cx.caller.principal_id),
+            grants: Arc::clone(&cx.caller.grants),
+            now: clock::now(),
+            request_id: Some(cx.request.request_id.clone()),
+            correlation_id: Some(cx.request.correlation_id.clone()),
+            idempotency: cx
+                .idempotency
+                .as_ref()
+                .map(|i| Idempotency { key: i.key.clone(), fingerprint: i.fingerprint }),
+            if_match: cx.if_match,
+        };
+        Self { caller: cx.caller.clone(), change }
+    }
+}
+
+/// Refuses a caller without `permission` on `resource`.
+pub fn require(caller: &Caller, permission: Permission, resource: &Resource) -> Result<(), ApiError> {
+    if caller.may(permission, resource) { Ok(()) } else { Err(ApiError::permission_denied(permission, resource)) }
+}

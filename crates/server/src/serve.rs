@@ -1,0 +1,141 @@
+//! A running server: database, routes and workers in one process, from start to an orderly end.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use courant_providers::Settings;
+use courant_store::{Changed, Options, Store};
+use tokio::net::TcpListener;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::config::Config;
+use crate::http::{router, v1};
+use crate::outbound::{Egress, Outbound, OutboundOptions};
+use crate::secrets::KeyRing;
+use crate::work::{self, Limits, Workers};
+use crate::{clock, metrics, ops};
+
+/// Longest wait at the end for requests and sends in hand.
+const GOODBYE: Duration = Duration::from_secs(20);
+
+/// A server that has started.
+pub struct Running {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// The application.
+    pub app: Arc<App>,
+    server: Uuid,
+    workers: Workers,
+    http: TaskTracker,
+}
+
+/// What a server is made of beyond its configuration.
+pub struct Parts {
+    /// The key ring; none: from the configuration, else from the data directory.
+    pub ring: Option<KeyRing>,
+    /// The outbound policy.
+    pub egress: Egress,
+}
+
+impl Running {
+    /// Starts a server.
+    pub async fn start(config: &Config, parts: Parts) -> Result<Self> {
+        metrics::install();
+        let url = config.database.url.expose();
+        if url.starts_with("sqlite:") {
+            std::fs::create_dir_all(&config.server.data_dir)
+                .with_context(|| format!("data directory {}", config.server.data_dir.display()))?;
+        }
+        let store = Store::open(&Options::server(url)).await.context("opening the database")?;
+        let ring = match parts.ring.or_else(|| config.security.encryption_keys.clone()) {
+            Some(ring) => ring,
+            None => KeyRing::load_or_create(&key_file(&config.server.data_dir)).context("encryption key")?,
+        };
+        check_ring(&store, &ring).await?;
+        let settings = Settings { slack_api_base_url: config.notify.slack_api_base_url.url().clone() };
+        let outbound = Outbound::new(parts.egress, OutboundOptions::default())?;
+        let bootstrap_secret = config.security.bootstrap_secret.clone();
+        let app = Arc::new(App::new(store, Arc::new(ring), bootstrap_secret, settings, outbound));
+
+        let listener = TcpListener::bind(config.server.listen)
+            .await
+            .with_context(|| format!("listening on {}", config.server.listen))?;
+        let address = listener.local_addr()?;
+        let server = app.store.server_register(clock::now()).await.context("registering the server")?;
+        let limits =
+            Limits { max_attempts: config.notify.max_attempts, delivery_retention: config.notify.delivery_retention };
+        let workers = work::start(&app, server, limits);
+        let http = TaskTracker::new();
+        serve_routes(&http, listener, &app, v1::endpoints);
+        if let Some(address) = config.server.metrics_listen {
+            let listener =
+                TcpListener::bind(address).await.with_context(|| format!("listening for metrics on {address}"))?;
+            serve_routes(&http, listener, &app, v1::metrics_alone);
+        }
+        tracing::info!(%address, "courant is listening");
+        Ok(Self { address, app, server, workers, http })
+    }
+
+    /// The tenant of a first start on an empty embedded database, with its key; none when there are tenants.
+    pub async fn first_tenant(&self) -> Result<Option<courant_api::access::TenantBootstrapped>> {
+        let store = &self.app.store;
+        if !store.is_embedded() || store.tenant_count().await? > 0 {
+            return Ok(None);
+        }
+        let body = courant_api::access::TenantBootstrap { name: "default".into() };
+        match ops::access::tenant_bootstrap(store, None, body).await? {
+            Changed::Now(made) => Ok(Some(made)),
+            Changed::Before(_) => Ok(None),
+        }
+    }
+
+    /// Ends the server in order: no new request or send begins, those in hand finish.
+    pub async fn stop(self) {
+        self.app.stop.cancel();
+        self.http.close();
+        let in_hand = async {
+            self.workers.ended().await;
+            self.http.wait().await;
+        };
+        if tokio::time::timeout(GOODBYE, in_hand).await.is_err() {
+            tracing::warn!("some requests or sends did not finish in time; deliveries among them are recovered");
+        } else if let Err(error) = self.app.store.server_leave(self.server).await {
+            tracing::warn!(%error, "the server could not be taken off the list; others notice by its heartbeat");
+        }
+        tracing::info!("courant has stopped");
+    }
+}
+
+/// Where a server keeps the key that it made itself.
+pub fn key_file(data_dir: &Path) -> std::path::PathBuf {
+    data_dir.join("encryption.key")
+}
+
+fn serve_routes(
+    tasks: &TaskTracker,
+    listener: TcpListener,
+    app: &Arc<App>,
+    endpoints: fn() -> Vec<crate::http::Endpoint<App>>,
+) {
+    let (routes, stop) = (router(endpoints(), app), app.stop.clone());
+    tasks.spawn(async move {
+        let served = axum::serve(listener, routes).with_graceful_shutdown(async move { stop.cancelled().await }).await;
+        if let Err(error) = served {
+            tracing::error!(%error, "the HTTP server ended");
+        }
+    });
+}
+
+/// Refuses a key ring that lacks a key which the database needs, and notes new keys.
+async fn check_ring(store: &Store, ring: &KeyRing) -> Result<()> {
+    ring.verify(&store.encryption_keys().await?)?;
+    for (id, check) in ring.check_values() {
+        store.encryption_key_add(id, check).await?;
+    }
+    Ok(())
+}

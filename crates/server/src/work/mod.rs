@@ -1,0 +1,38 @@
+//! Background work. It takes no input and reads the tables, so restart, second server and happy path are one path.
+
+mod announcer;
+mod deliver;
+mod dispatch;
+mod runner;
+mod server_row;
+mod sweep;
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+pub use runner::{Health, Workers};
+
+use crate::app::App;
+
+/// How long a delivery may be in one worker's hands.
+const STALE: std::time::Duration = std::time::Duration::from_secs(300);
+
+/// Limits of the background work.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Attempts of a delivery before it is given up.
+    pub max_attempts: u32,
+    /// How long dead deliveries are kept.
+    pub delivery_retention: std::time::Duration,
+}
+
+/// Starts all of it for the server that is registered as `server`.
+pub fn start(app: &Arc<App>, server: Uuid, limits: Limits) -> Workers {
+    let mut workers = Workers::new(app);
+    let alive = server_row::start(&mut workers, app, server);
+    announcer::start(&mut workers, app);
+    deliver::start(&mut workers, app, server, alive, limits);
+    sweep::start(&mut workers, app, limits);
+    workers
+}
