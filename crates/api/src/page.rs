@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 /// One page of a list, newest first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "{T}Page")]
 pub struct Page<T> {
     /// The rows of this page.
     pub items: Vec<T>,

@@ -1,9 +1,8 @@
 //! Tenants, principals, keys, workspaces and grants.
 
 use courant_api::access::{
-    ApiKeyCreate, ApiKeyView, GrantCreate, GrantView, PrincipalCreate, PrincipalPatch,
-    PrincipalView, TenantBootstrap, TenantBootstrapped, WorkspaceCreate, WorkspaceMove,
-    WorkspacePatch, WorkspaceView,
+    ApiKeyCreate, ApiKeyView, GrantCreate, GrantView, PrincipalCreate, PrincipalPatch, PrincipalView, TenantBootstrap,
+    TenantBootstrapped, WorkspaceCreate, WorkspaceMove, WorkspacePatch, WorkspaceView,
 };
 use courant_api::{ApiKeyId, GrantId, Page, PrincipalId, WorkspaceId};
 use reqwest::Method;
@@ -15,17 +14,8 @@ use crate::http::{Call, Client, Credential, PageQuery};
 impl Client {
     /// Makes a tenant with its first principal and a key. `secret` is the server's bootstrap secret, sent in place of
     /// this client's key. The key is null when the answer that showed it was lost and the call repeated itself.
-    pub async fn bootstrap(
-        &self,
-        secret: &str,
-        body: &TenantBootstrap,
-    ) -> Result<TenantBootstrapped, ClientError> {
-        self.send(
-            Call::post("/bootstrap")
-                .credential(Credential::new(secret)?)
-                .body(body)?,
-        )
-        .await
+    pub async fn bootstrap(&self, secret: &str, body: &TenantBootstrap) -> Result<TenantBootstrapped, ClientError> {
+        self.send(Call::post("/bootstrap").credential(Credential::new(secret)?).body(body)?).await
     }
 
     /// The tenant's principals.
@@ -33,11 +23,13 @@ impl Client {
         self.list("/principals", page).await
     }
 
+    /// One principal.
+    pub async fn principal(&self, id: PrincipalId) -> Result<PrincipalView, ClientError> {
+        self.send(Call::get(format!("/principals/{id}"))).await
+    }
+
     /// Makes a principal.
-    pub async fn create_principal(
-        &self,
-        body: &PrincipalCreate,
-    ) -> Result<PrincipalView, ClientError> {
+    pub async fn create_principal(&self, body: &PrincipalCreate) -> Result<PrincipalView, ClientError> {
         self.send(Call::post("/principals").body(body)?).await
     }
 
@@ -48,12 +40,7 @@ impl Client {
         version: Option<i64>,
         body: &PrincipalPatch,
     ) -> Result<PrincipalView, ClientError> {
-        self.send(
-            Call::new(Method::PATCH, format!("/principals/{id}"))
-                .if_version(version)
-                .body(body)?,
-        )
-        .await
+        self.send(Call::new(Method::PATCH, format!("/principals/{id}")).if_version(version).body(body)?).await
     }
 
     /// The tenant's API keys, without their secrets.
@@ -69,8 +56,7 @@ impl Client {
 
     /// Ends an API key.
     pub async fn revoke_api_key(&self, id: ApiKeyId) -> Result<ApiKeyView, ClientError> {
-        self.send(Call::post(format!("/api-keys/{id}:revoke")))
-            .await
+        self.send(Call::post(format!("/api-keys/{id}:revoke"))).await
     }
 
     /// The tenant's workspaces.
@@ -78,11 +64,13 @@ impl Client {
         self.list("/workspaces", page).await
     }
 
+    /// One workspace.
+    pub async fn workspace(&self, id: WorkspaceId) -> Result<WorkspaceView, ClientError> {
+        self.send(Call::get(format!("/workspaces/{id}"))).await
+    }
+
     /// Makes a workspace.
-    pub async fn create_workspace(
-        &self,
-        body: &WorkspaceCreate,
-    ) -> Result<WorkspaceView, ClientError> {
+    pub async fn create_workspace(&self, body: &WorkspaceCreate) -> Result<WorkspaceView, ClientError> {
         self.send(Call::post("/workspaces").body(body)?).await
     }
 
@@ -93,22 +81,17 @@ impl Client {
         version: Option<i64>,
         body: &WorkspacePatch,
     ) -> Result<WorkspaceView, ClientError> {
-        self.send(
-            Call::new(Method::PATCH, format!("/workspaces/{id}"))
-                .if_version(version)
-                .body(body)?,
-        )
-        .await
+        self.send(Call::new(Method::PATCH, format!("/workspaces/{id}")).if_version(version).body(body)?).await
     }
 
     /// Moves a workspace under another parent, or to the top.
-    pub async fn move_workspace(
-        &self,
-        id: WorkspaceId,
-        body: &WorkspaceMove,
-    ) -> Result<WorkspaceView, ClientError> {
-        self.send(Call::post(format!("/workspaces/{id}:move")).body(body)?)
-            .await
+    pub async fn move_workspace(&self, id: WorkspaceId, body: &WorkspaceMove) -> Result<WorkspaceView, ClientError> {
+        self.send(Call::post(format!("/workspaces/{id}:move")).body(body)?).await
+    }
+
+    /// Archives a workspace.
+    pub async fn archive_workspace(&self, id: WorkspaceId) -> Result<WorkspaceView, ClientError> {
+        self.send(Call::post(format!("/workspaces/{id}:archive"))).await
     }
 
     /// The tenant's grants.
@@ -123,15 +106,10 @@ impl Client {
 
     /// Takes a grant back.
     pub async fn delete_grant(&self, id: GrantId) -> Result<(), ClientError> {
-        self.send_only(Call::new(Method::DELETE, format!("/grants/{id}")))
-            .await
+        self.send_only(Call::new(Method::DELETE, format!("/grants/{id}"))).await
     }
 
-    async fn list<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        page: &PageQuery,
-    ) -> Result<Page<T>, ClientError> {
+    async fn list<T: DeserializeOwned>(&self, path: &str, page: &PageQuery) -> Result<Page<T>, ClientError> {
         let mut call = Call::get(path);
         page.add_to(&mut call.query);
         self.send(call).await

@@ -15,18 +15,12 @@ pub(crate) struct Backoff {
 
 impl Backoff {
     pub(crate) fn new(initial: Duration, max: Duration) -> Self {
-        Self {
-            initial: initial.min(max),
-            max,
-            failures: 0,
-        }
+        Self { initial: initial.min(max), max, failures: 0 }
     }
 
     /// The pause after one more failure: between half and all of `initial · 2^(failures before)`, capped at `max`.
     pub(crate) fn pause(&mut self) -> Duration {
-        let doubled = self
-            .initial
-            .saturating_mul(1_u32.checked_shl(self.failures).unwrap_or(u32::MAX));
+        let doubled = self.initial.saturating_mul(1_u32.checked_shl(self.failures).unwrap_or(u32::MAX));
         self.failures = self.failures.saturating_add(1);
         doubled.min(self.max).mul_f64(rand::random_range(0.5..=1.0))
     }
@@ -45,10 +39,7 @@ mod tests {
         let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(5));
         for ceiling in [1, 2, 4, 5, 5].map(Duration::from_secs) {
             let pause = backoff.pause();
-            assert!(
-                pause >= ceiling / 2 && pause <= ceiling,
-                "{pause:?} against {ceiling:?}"
-            );
+            assert!(pause >= ceiling / 2 && pause <= ceiling, "{pause:?} against {ceiling:?}");
         }
         backoff.reset();
         assert!(backoff.pause() <= Duration::from_secs(1));
@@ -58,9 +49,6 @@ mod tests {
     fn a_thousand_failures_do_not_overflow() {
         let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_mins(1));
         let last = (0..1_000).map(|_| backoff.pause()).last();
-        assert!(
-            last <= Some(Duration::from_mins(1)) && last >= Some(Duration::from_secs(30)),
-            "{last:?}"
-        );
+        assert!(last <= Some(Duration::from_mins(1)) && last >= Some(Duration::from_secs(30)), "{last:?}");
     }
 }

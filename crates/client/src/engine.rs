@@ -74,10 +74,7 @@ impl SourceError {
 
     /// An error that may pass.
     pub fn failed(cause: impl Into<Cause>) -> Self {
-        Self::Failed {
-            cause: cause.into(),
-            retry_after: None,
-        }
+        Self::Failed { cause: cause.into(), retry_after: None }
     }
 }
 

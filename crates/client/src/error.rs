@@ -57,13 +57,7 @@ pub struct ApiError {
 
 impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            request,
-            status,
-            raw_code,
-            message,
-            ..
-        } = self;
+        let Self { request, status, raw_code, message, .. } = self;
         write!(f, "{request}: {status}")?;
         if !raw_code.is_empty() {
             write!(f, " {raw_code}")?;
@@ -157,8 +151,7 @@ impl ClientError {
     /// Whether asking again cannot help, so that a reader should end: 400, 401, 403, 404, 422, or a call that cannot be
     /// made at all.
     pub fn is_refusal(&self) -> bool {
-        matches!(self, Self::Invalid(_))
-            || matches!(self.status(), Some(400 | 401 | 403 | 404 | 422))
+        matches!(self, Self::Invalid(_)) || matches!(self.status(), Some(400 | 401 | 403 | 404 | 422))
     }
 }
 

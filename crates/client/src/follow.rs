@@ -83,18 +83,11 @@ impl Follow {
         let asked = Instant::now();
         let wait = self.query.wait.unwrap_or(WAIT_SECONDS);
         // The newest events are there or not: nothing to wait for.
-        let query = EventsQuery {
-            wait: self.query.tail.is_none().then_some(wait),
-            ..self.query.clone()
-        };
+        let query = EventsQuery { wait: self.query.tail.is_none().then_some(wait), ..self.query.clone() };
         let page = match self.client.events(&query).await {
             Ok(page) => page,
             Err(error) => {
-                self.pause = Some(
-                    self.backoff
-                        .pause()
-                        .max(error.retry_after().unwrap_or_default()),
-                );
+                self.pause = Some(self.backoff.pause().max(error.retry_after().unwrap_or_default()));
                 return Err(error);
             }
         };

@@ -58,24 +58,15 @@ impl Credential {
         let mut header = HeaderValue::from_str(&format!("Bearer {secret}"))
             .ok()
             .filter(|_| !secret.is_empty())
-            .ok_or_else(|| {
-                ClientError::Invalid(
-                    "the API key is empty or holds characters that no key has".into(),
-                )
-            })?;
+            .ok_or_else(|| ClientError::Invalid("the API key is empty or holds characters that no key has".into()))?;
         header.set_sensitive(true);
-        Ok(Self {
-            secret: secret.to_owned(),
-            header,
-        })
+        Ok(Self { secret: secret.to_owned(), header })
     }
 }
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client")
-            .field("url", &self.inner.url.to_string())
-            .finish_non_exhaustive()
+        f.debug_struct("Client").field("url", &self.inner.url.to_string()).finish_non_exhaustive()
     }
 }
 
@@ -85,11 +76,7 @@ impl Client {
         ClientBuilder {
             url: url.into(),
             key: None,
-            retry: Retry {
-                times: 3,
-                initial: Duration::from_millis(250),
-                max: Duration::from_secs(30),
-            },
+            retry: Retry { times: 3, initial: Duration::from_millis(250), max: Duration::from_secs(30) },
         }
     }
 
@@ -110,9 +97,7 @@ impl Client {
         body: Option<&Value>,
     ) -> Result<T, ClientError> {
         if !path.starts_with('/') || path.contains(['?', '#']) {
-            return Err(ClientError::Invalid(format!(
-                "not a path that starts with a slash: {path:?}"
-            )));
+            return Err(ClientError::Invalid(format!("not a path that starts with a slash: {path:?}")));
         }
         let mut call = match method {
             Method::POST if path != "/events" => Call::post(path),
@@ -148,9 +133,7 @@ pub struct ClientBuilder {
 impl fmt::Debug for ClientBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Neither the key nor an address that nobody has checked for credentials yet.
-        f.debug_struct("ClientBuilder")
-            .field("retry", &self.retry)
-            .finish_non_exhaustive()
+        f.debug_struct("ClientBuilder").field("retry", &self.retry).finish_non_exhaustive()
     }
 }
 
@@ -178,10 +161,7 @@ impl ClientBuilder {
     pub fn build(self) -> Result<Client, ClientError> {
         let url: ClientUrl = self.url.parse()?;
         let credential = self.key.as_deref().map(Credential::new).transpose()?;
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the SDK's own client; the server's requests leave elsewhere"
-        )]
+        #[expect(clippy::disallowed_methods, reason = "the SDK's own client; the server's requests leave elsewhere")]
         let mut http = reqwest::Client::builder()
             .user_agent(concat!("courant-client/", env!("CARGO_PKG_VERSION")))
             .redirect(Policy::none())
@@ -192,17 +172,10 @@ impl ClientBuilder {
             // No redirect is followed, so TLS is never used: a machine without root certificates is good enough.
             http = http.tls_certs_only([]);
         }
-        let http = http.build().map_err(|e| {
-            ClientError::Invalid(format!("cannot set up HTTP: {}", chain(&e.without_url())))
-        })?;
-        Ok(Client {
-            inner: Arc::new(Inner {
-                http,
-                url,
-                credential,
-                retry: self.retry,
-            }),
-        })
+        let http = http
+            .build()
+            .map_err(|e| ClientError::Invalid(format!("cannot set up HTTP: {}", chain(&e.without_url()))))?;
+        Ok(Client { inner: Arc::new(Inner { http, url, credential, retry: self.retry }) })
     }
 }
 

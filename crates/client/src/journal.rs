@@ -23,7 +23,7 @@ pub struct EventsQuery {
     pub workspace_id: Option<WorkspaceId>,
     /// Only events about this kind of entity.
     pub entity_type: Option<String>,
-    /// Only events about this entity.
+    /// Only events about this entity; needs `entity_type`.
     pub entity_id: Option<String>,
     /// Read after this position; absent: from the first event.
     pub cursor: Option<String>,
@@ -73,23 +73,12 @@ impl Client {
     ///
     /// An event without an id gets one here, so that this call can repeat itself. To make a later call with the same
     /// events safe too, give them ids.
-    pub async fn append(
-        &self,
-        events: &[EventAppend],
-        until_readable: bool,
-    ) -> Result<EventsAppended, ClientError> {
+    pub async fn append(&self, events: &[EventAppend], until_readable: bool) -> Result<EventsAppended, ClientError> {
         let events = events.iter().map(|event| match event.id {
             Some(_) => Cow::Borrowed(event),
-            None => Cow::Owned(EventAppend {
-                id: Some(new_id().into()),
-                ..event.clone()
-            }),
+            None => Cow::Owned(EventAppend { id: Some(new_id().into()), ..event.clone() }),
         });
-        let mut call = Call::new(Method::POST, "/events")
-            .repeatable()
-            .body(&Append {
-                events: events.collect(),
-            })?;
+        let mut call = Call::new(Method::POST, "/events").repeatable().body(&Append { events: events.collect() })?;
         if until_readable {
             call.query.add("until", "readable");
         }
@@ -105,8 +94,7 @@ impl Client {
 
     /// One event type with every version.
     pub async fn event_type(&self, name: &str) -> Result<EventTypeView, ClientError> {
-        self.send(Call::get(format!("/event-types/{}", type_name(name)?)))
-            .await
+        self.send(Call::get(format!("/event-types/{}", type_name(name)?))).await
     }
 
     /// Registers a custom event type (version 1) or its next version.
@@ -123,7 +111,7 @@ impl Client {
 
 /// A name that can stand in a path: one that no event type can have is not asked for.
 fn type_name(name: &str) -> Result<&str, ClientError> {
-    is_type_name(name).then_some(name).ok_or_else(|| {
-        ClientError::Invalid(format!("{name:?} cannot be the name of an event type"))
-    })
+    is_type_name(name)
+        .then_some(name)
+        .ok_or_else(|| ClientError::Invalid(format!("{name:?} cannot be the name of an event type")))
 }

@@ -11,11 +11,7 @@ use crate::http::{Call, Client, PageQuery};
 
 impl Client {
     /// The org's integrations that the caller may read.
-    pub async fn integrations(
-        &self,
-        org: TenantId,
-        page: &PageQuery,
-    ) -> Result<Page<IntegrationView>, ClientError> {
+    pub async fn integrations(&self, org: TenantId, page: &PageQuery) -> Result<Page<IntegrationView>, ClientError> {
         let mut call = Call::get(integrations(org));
         page.add_to(&mut call.query);
         self.send(call).await
@@ -32,11 +28,7 @@ impl Client {
     }
 
     /// One integration.
-    pub async fn integration(
-        &self,
-        org: TenantId,
-        id: IntegrationId,
-    ) -> Result<IntegrationView, ClientError> {
+    pub async fn integration(&self, org: TenantId, id: IntegrationId) -> Result<IntegrationView, ClientError> {
         self.send(Call::get(integration(org, id))).await
     }
 
@@ -48,12 +40,7 @@ impl Client {
         version: Option<i64>,
         body: &IntegrationPatch,
     ) -> Result<IntegrationView, ClientError> {
-        self.send(
-            Call::new(Method::PATCH, integration(org, id))
-                .if_version(version)
-                .body(body)?,
-        )
-        .await
+        self.send(Call::new(Method::PATCH, integration(org, id)).if_version(version).body(body)?).await
     }
 
     /// Deletes an integration, only if it still has `version` when one is given.
@@ -63,8 +50,7 @@ impl Client {
         id: IntegrationId,
         version: Option<i64>,
     ) -> Result<(), ClientError> {
-        self.send_only(Call::new(Method::DELETE, integration(org, id)).if_version(version))
-            .await
+        self.send_only(Call::new(Method::DELETE, integration(org, id)).if_version(version)).await
     }
 
     /// Deliveries that are under way or have failed, of the given statuses; none given: of every status.
@@ -83,15 +69,8 @@ impl Client {
     }
 
     /// Makes a dead delivery due again.
-    pub async fn retry_delivery(
-        &self,
-        org: TenantId,
-        id: DeliveryId,
-    ) -> Result<RetryResult, ClientError> {
-        self.send(Call::post(format!(
-            "/orgs/{org}/notification-deliveries/{id}/retry"
-        )))
-        .await
+    pub async fn retry_delivery(&self, org: TenantId, id: DeliveryId) -> Result<RetryResult, ClientError> {
+        self.send(Call::post(format!("/orgs/{org}/notification-deliveries/{id}/retry"))).await
     }
 }
 

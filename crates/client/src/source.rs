@@ -26,40 +26,16 @@ impl Source for JournalSource {
     type Item = Event;
     type Position = String;
 
-    async fn read(
-        &self,
-        after: Option<&String>,
-        limit: u32,
-    ) -> Result<Batch<Event, String>, SourceError> {
+    async fn read(&self, after: Option<&String>, limit: u32) -> Result<Batch<Event, String>, SourceError> {
         let cursor = after.or(self.query.cursor.as_ref()).cloned();
-        let query = EventsQuery {
-            cursor,
-            tail: None,
-            limit: Some(limit),
-            ..self.query.clone()
-        };
+        let query = EventsQuery { cursor, tail: None, limit: Some(limit), ..self.query.clone() };
         let page = self.client.events(&query).await.map_err(failure)?;
-        Ok(Batch {
-            items: page.items,
-            next: page.next_cursor,
-            has_more: page.has_more,
-        })
+        Ok(Batch { items: page.items, next: page.next_cursor, has_more: page.has_more })
     }
 
     async fn latest(&self) -> Result<String, SourceError> {
-        let query = EventsQuery {
-            cursor: None,
-            tail: Some(1),
-            limit: None,
-            wait: None,
-            ..self.query.clone()
-        };
-        Ok(self
-            .client
-            .events(&query)
-            .await
-            .map_err(failure)?
-            .next_cursor)
+        let query = EventsQuery { cursor: None, tail: Some(1), limit: None, wait: None, ..self.query.clone() };
+        Ok(self.client.events(&query).await.map_err(failure)?.next_cursor)
     }
 }
 
@@ -68,8 +44,5 @@ fn failure(error: ClientError) -> SourceError {
         return SourceError::refused(error);
     }
     let retry_after = error.retry_after();
-    SourceError::Failed {
-        cause: error.into(),
-        retry_after,
-    }
+    SourceError::Failed { cause: error.into(), retry_after }
 }

@@ -24,9 +24,7 @@ impl Grant {
 /// Whether the grants allow `permission` on `resource`: a grant counts on exactly its resource, and one on the
 /// tenant counts on everything in it.
 pub fn allows(grants: &[Grant], permission: Permission, resource: &Resource) -> bool {
-    grants
-        .iter()
-        .any(|grant| grant.names(permission) && grant.covers(resource))
+    grants.iter().any(|grant| grant.names(permission) && grant.covers(resource))
 }
 
 /// Whether `permission` is held on anything at all: for lists, which then show only the rows that [`allows`] lets
@@ -56,19 +54,12 @@ mod tests {
     fn one_grant_allows_exactly_its_permission_on_its_resource_or_below_the_tenant() {
         for held in resources() {
             for &permission in Permission::LIST {
-                let grants = [Grant {
-                    permission,
-                    resource: held.clone(),
-                }];
+                let grants = [Grant { permission, resource: held.clone() }];
                 for asked in resources() {
                     for &wanted in Permission::LIST {
                         let expected = (permission == Permission::All || permission == wanted)
                             && (held == Resource::Tenant || held == asked);
-                        assert_eq!(
-                            allows(&grants, wanted, &asked),
-                            expected,
-                            "{grants:?} {wanted} on {asked}"
-                        );
+                        assert_eq!(allows(&grants, wanted, &asked), expected, "{grants:?} {wanted} on {asked}");
                     }
                 }
             }
@@ -84,14 +75,8 @@ mod tests {
     #[test]
     fn two_grants_do_not_add_up_to_a_third() {
         let grants = [
-            Grant {
-                permission: Permission::EventsRead,
-                resource: Resource::NotificationIntegration("ops".into()),
-            },
-            Grant {
-                permission: Permission::EventsAppend,
-                resource: Resource::Tenant,
-            },
+            Grant { permission: Permission::EventsRead, resource: Resource::NotificationIntegration("ops".into()) },
+            Grant { permission: Permission::EventsAppend, resource: Resource::Tenant },
         ];
         assert!(!allows(&grants, Permission::EventsRead, &Resource::Tenant));
     }
@@ -99,22 +84,10 @@ mod tests {
     #[test]
     fn a_permission_on_one_row_is_held_on_something() {
         let row = Resource::NotificationIntegration("ops".into());
-        let grants = [Grant {
-            permission: Permission::NotificationIntegrationRead,
-            resource: row.clone(),
-        }];
+        let grants = [Grant { permission: Permission::NotificationIntegrationRead, resource: row.clone() }];
         assert!(allows_any(&grants, Permission::NotificationIntegrationRead));
-        assert!(!allows_any(
-            &grants,
-            Permission::NotificationIntegrationUpdate
-        ));
-        let everything = [Grant {
-            permission: Permission::All,
-            resource: row,
-        }];
-        assert!(allows_any(
-            &everything,
-            Permission::NotificationIntegrationUpdate
-        ));
+        assert!(!allows_any(&grants, Permission::NotificationIntegrationUpdate));
+        let everything = [Grant { permission: Permission::All, resource: row }];
+        assert!(allows_any(&everything, Permission::NotificationIntegrationUpdate));
     }
 }

@@ -93,9 +93,7 @@ fn integration_in(payload: &str) -> Option<IntegrationId> {
         #[serde(rename = "integrationId")]
         integration_id: IntegrationId,
     }
-    serde_json::from_str::<OfIntegration>(payload)
-        .ok()
-        .map(|of| of.integration_id)
+    serde_json::from_str::<OfIntegration>(payload).ok().map(|of| of.integration_id)
 }
 
 /// The first field that people would call the entity's name.

@@ -40,10 +40,7 @@ pub struct SchemaFault {
 
 impl SchemaFault {
     fn new(pointer: impl Into<String>, message: impl AsRef<str>) -> Self {
-        Self {
-            pointer: pointer.into(),
-            message: message.as_ref().chars().take(MAX_MESSAGE).collect(),
-        }
+        Self { pointer: pointer.into(), message: message.as_ref().chars().take(MAX_MESSAGE).collect() }
     }
 
     /// Never repeats the value that is wrong: it may be long or private.
@@ -55,32 +52,20 @@ impl SchemaFault {
 /// Whether a schema can be registered: JSON Schema 2020-12 of an object, complete in itself, of bounded size.
 pub fn check_schema(schema: &Value) -> Result<(), Vec<SchemaFault>> {
     if keywords::depth(schema) > MAX_SCHEMA_DEPTH {
-        return Err(vec![SchemaFault::new(
-            "",
-            format!("nested deeper than {MAX_SCHEMA_DEPTH} levels"),
-        )]);
+        return Err(vec![SchemaFault::new("", format!("nested deeper than {MAX_SCHEMA_DEPTH} levels"))]);
     }
     if schema.to_string().len() > MAX_SCHEMA_BYTES {
-        return Err(vec![SchemaFault::new(
-            "",
-            format!("longer than {MAX_SCHEMA_BYTES} bytes"),
-        )]);
+        return Err(vec![SchemaFault::new("", format!("longer than {MAX_SCHEMA_BYTES} bytes"))]);
     }
     let mut faults = Vec::new();
     if !only_objects(schema) {
-        faults.push(SchemaFault::new(
-            "/type",
-            r#"must be "object": payloads are objects"#,
-        ));
+        faults.push(SchemaFault::new("/type", r#"must be "object": payloads are objects"#));
     }
     keywords::visit(schema, &mut |pointer, schema| {
-        own_rules(pointer, schema, &mut faults)
+        own_rules(pointer, schema, &mut faults);
     });
     faults.extend(
-        draft202012::meta::validator()
-            .iter_errors(schema)
-            .take(MAX_FAULTS)
-            .map(|error| SchemaFault::of(&error)),
+        draft202012::meta::validator().iter_errors(schema).take(MAX_FAULTS).map(|error| SchemaFault::of(&error)),
     );
     faults.truncate(MAX_FAULTS);
     if !faults.is_empty() {
@@ -100,31 +85,15 @@ fn only_objects(schema: &Value) -> bool {
 /// What is asked of a schema, and of each one inside it, beyond the metaschema.
 fn own_rules(at: &str, schema: &Value, faults: &mut Vec<SchemaFault>) {
     for keyword in ["$ref", "$dynamicRef"] {
-        if schema
-            .get(keyword)
-            .and_then(Value::as_str)
-            .is_some_and(|target| !target.starts_with('#'))
-        {
-            faults.push(SchemaFault::new(
-                pointer::join(at, keyword),
-                "must not refer to another document: only #…",
-            ));
+        if schema.get(keyword).and_then(Value::as_str).is_some_and(|target| !target.starts_with('#')) {
+            faults.push(SchemaFault::new(pointer::join(at, keyword), "must not refer to another document: only #…"));
         }
     }
-    if schema
-        .get("$schema")
-        .is_some_and(|dialect| dialect != DIALECT && dialect != &format!("{DIALECT}#"))
-    {
-        faults.push(SchemaFault::new(
-            pointer::join(at, "$schema"),
-            format!("must be {DIALECT}"),
-        ));
+    if schema.get("$schema").is_some_and(|dialect| dialect != DIALECT && dialect != &format!("{DIALECT}#")) {
+        faults.push(SchemaFault::new(pointer::join(at, "$schema"), format!("must be {DIALECT}")));
     }
     if !at.is_empty() && schema.get("$id").is_some() {
-        faults.push(SchemaFault::new(
-            pointer::join(at, "$id"),
-            "is allowed at the root only",
-        ));
+        faults.push(SchemaFault::new(pointer::join(at, "$id"), "is allowed at the root only"));
     }
 }
 
@@ -143,7 +112,8 @@ impl PayloadValidator {
     }
 
     /// What is wrong with a payload: at most [`MAX_FAULTS`] faults, none if it fits. Of a large payload under an
-    /// intricate schema it is only the first one.
+    /// intricate schema it is only the first one. The payload must be no deeper than
+    /// [`MAX_PAYLOAD_DEPTH`](courant_api::event::MAX_PAYLOAD_DEPTH): the bounds of a schema are reckoned for that.
     pub fn check(&self, payload: &Value) -> Vec<SchemaFault> {
         // Most payloads fit, and finding that out is quicker than looking for faults.
         if self.schema.is_valid(payload) {
@@ -151,38 +121,24 @@ impl PayloadValidator {
         }
         // Every fault is made before the first is handed out.
         if keywords::size(payload).saturating_mul(self.visits) > MAX_WORK {
-            return self
-                .schema
-                .validate(payload)
-                .err()
-                .iter()
-                .map(SchemaFault::of)
-                .collect();
+            return self.schema.validate(payload).err().iter().map(SchemaFault::of).collect();
         }
-        self.schema
-            .iter_errors(payload)
-            .take(MAX_FAULTS)
-            .map(|error| SchemaFault::of(&error))
-            .collect()
+        self.schema.iter_errors(payload).take(MAX_FAULTS).map(|error| SchemaFault::of(&error)).collect()
     }
 }
 
 fn compile(schema: &Value) -> Result<PayloadValidator, Vec<SchemaFault>> {
     // First: what it refuses could exhaust the compiler too.
     let visits = cost::visits(schema)?;
-    let schema = options()
-        .build(schema)
-        .map_err(|error| vec![SchemaFault::of(&error)])?;
+    let schema = options().build(schema).map_err(|error| vec![SchemaFault::of(&error)])?;
     Ok(PayloadValidator { schema, visits })
 }
 
 /// Offline, and with patterns that match in linear time: no look-around, no back-references.
 fn options() -> ValidationOptions<'static> {
-    draft202012::options().offline().with_pattern_options(
-        PatternOptions::regex()
-            .size_limit(MAX_PATTERN_BYTES)
-            .dfa_size_limit(MAX_PATTERN_BYTES),
-    )
+    draft202012::options()
+        .offline()
+        .with_pattern_options(PatternOptions::regex().size_limit(MAX_PATTERN_BYTES).dfa_size_limit(MAX_PATTERN_BYTES))
 }
 
 #[cfg(test)]

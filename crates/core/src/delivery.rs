@@ -79,12 +79,7 @@ impl Failure {
 
     /// A failure whose text fits on one bounded line: control characters become spaces and what is too long is cut.
     pub fn new(class: FailureClass, text: impl AsRef<str>) -> Self {
-        let text = text
-            .as_ref()
-            .chars()
-            .map(|c| if c.is_control() { ' ' } else { c })
-            .take(Self::MAX_TEXT)
-            .collect();
+        let text = text.as_ref().chars().map(|c| if c.is_control() { ' ' } else { c }).take(Self::MAX_TEXT).collect();
         Self { class, text }
     }
 }
@@ -102,11 +97,7 @@ pub struct RetryPolicy {
 
 impl Default for RetryPolicy {
     fn default() -> Self {
-        Self {
-            max_attempts: 8,
-            base: Duration::from_secs(5),
-            cap: Duration::from_hours(1),
-        }
+        Self { max_attempts: 8, base: Duration::from_secs(5), cap: Duration::from_hours(1) }
     }
 }
 
@@ -124,14 +115,8 @@ impl RetryPolicy {
 
     fn jittered(&self, attempt_count: i64, chance: f64) -> Duration {
         let ceiling = self.ceiling(attempt_count);
-        let chance = if chance.is_nan() {
-            1.0
-        } else {
-            chance.clamp(0.0, 1.0)
-        };
-        Duration::try_from_secs_f64(ceiling.as_secs_f64() * chance)
-            .unwrap_or(ceiling)
-            .min(ceiling)
+        let chance = if chance.is_nan() { 1.0 } else { chance.clamp(0.0, 1.0) };
+        Duration::try_from_secs_f64(ceiling.as_secs_f64() * chance).unwrap_or(ceiling).min(ceiling)
     }
 }
 
@@ -157,32 +142,17 @@ pub enum Transition {
 }
 
 /// What follows from an attempt. `attempt_count` counts this attempt (1: the first); `chance` is between 0 and 1.
-pub fn after_attempt(
-    policy: &RetryPolicy,
-    attempt_count: i64,
-    verdict: Verdict,
-    chance: f64,
-) -> Transition {
+pub fn after_attempt(policy: &RetryPolicy, attempt_count: i64, verdict: Verdict, chance: f64) -> Transition {
     match verdict {
         Verdict::Sent => Transition::Sent,
-        Verdict::Permanent { error } => Transition::Dead {
-            error,
-            disable_integration: false,
-        },
-        Verdict::DisableIntegration { error } => Transition::Dead {
-            error,
-            disable_integration: true,
-        },
-        Verdict::Retry { error, .. } if policy.is_spent(attempt_count) => Transition::Dead {
-            error,
-            disable_integration: false,
-        },
+        Verdict::Permanent { error } => Transition::Dead { error, disable_integration: false },
+        Verdict::DisableIntegration { error } => Transition::Dead { error, disable_integration: true },
+        Verdict::Retry { error, .. } if policy.is_spent(attempt_count) => {
+            Transition::Dead { error, disable_integration: false }
+        }
         Verdict::Retry { after, error } => {
             let own = policy.jittered(attempt_count, chance);
-            Transition::Retry {
-                delay: own.max(after.unwrap_or_default()).min(policy.cap),
-                error,
-            }
+            Transition::Retry { delay: own.max(after.unwrap_or_default()).min(policy.cap), error }
         }
     }
 }
@@ -213,9 +183,7 @@ pub fn recover(policy: &RetryPolicy, attempt_count: i64) -> Recovery {
 pub fn requeue(status: DeliveryStatus) -> RetryOutcome {
     match status {
         DeliveryStatus::Dead => RetryOutcome::Requeued,
-        DeliveryStatus::Pending | DeliveryStatus::Processing | DeliveryStatus::Failed => {
-            RetryOutcome::AlreadyQueued
-        }
+        DeliveryStatus::Pending | DeliveryStatus::Processing | DeliveryStatus::Failed => RetryOutcome::AlreadyQueued,
     }
 }
 

@@ -45,18 +45,10 @@ pub enum FaultKind {
 pub fn check(text: &str, limits: &Limits) -> Result<(), Vec<Fault>> {
     if text.len() > limits.max_bytes {
         let message = format!("longer than {} bytes", limits.max_bytes);
-        return Err(vec![Fault {
-            pointer: String::new(),
-            message,
-            kind: FaultKind::Unkeepable,
-        }]);
+        return Err(vec![Fault { pointer: String::new(), message, kind: FaultKind::Unkeepable }]);
     }
     let faults = scanner::scan(text, limits.max_depth);
-    if faults.is_empty() {
-        Ok(())
-    } else {
-        Err(faults)
-    }
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
 #[cfg(test)]

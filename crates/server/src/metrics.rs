@@ -13,7 +13,7 @@ const BUCKETS: &[f64] = &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.
 pub fn install() {
     HANDLE.get_or_init(|| {
         let builder = PrometheusBuilder::new().set_buckets_for_metric(Matcher::Suffix("_seconds".into()), BUCKETS);
-        match builder.and_then(|b| b.install_recorder().map_err(Into::into)) {
+        match builder.and_then(PrometheusBuilder::install_recorder) {
             Ok(handle) => Some(handle),
             Err(error) => {
                 tracing::error!(%error, "metrics are off");

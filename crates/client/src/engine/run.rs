@@ -9,9 +9,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, warn};
 
-use super::{
-    Applied, Batch, DrainError, Options, Progress, Refused, Sink, Source, SourceError, Start,
-};
+use super::{Applied, Batch, DrainError, Options, Progress, Refused, Sink, Source, SourceError, Start};
 use crate::backoff::Backoff;
 use crate::error::chain;
 
@@ -56,14 +54,7 @@ where
     /// An engine that has not read yet.
     pub fn new(source: S, sink: K, options: Options) -> Self {
         let backoff = Backoff::new(options.retry_initial, options.retry_max);
-        Self {
-            source,
-            sink,
-            options,
-            backoff,
-            stored: Stored::Unknown,
-            progress: watch::Sender::default(),
-        }
+        Self { source, sink, options, backoff, stored: Stored::Unknown, progress: watch::Sender::default() }
     }
 
     /// Follows how the engine stands.
@@ -80,11 +71,7 @@ where
     ///
     /// Any change of `wake` has the source read again, whenever it comes; its value does not matter. Once all senders
     /// are gone only the poll interval is left. May be dropped at any await and run again.
-    pub async fn run<W>(
-        &mut self,
-        mut wake: watch::Receiver<W>,
-        stop: CancellationToken,
-    ) -> Result<(), Refused> {
+    pub async fn run<W>(&mut self, mut wake: watch::Receiver<W>, stop: CancellationToken) -> Result<(), Refused> {
         while !stop.is_cancelled() {
             // Before the read, so that a wake that comes while reading or applying still counts.
             wake.mark_unchanged();
@@ -95,11 +82,7 @@ where
                 Ok(Step::Stopped) => break,
                 Err(DrainError::Source(SourceError::Refused(cause))) => {
                     let text = chain(&*cause);
-                    error!(
-                        consumer = self.options.name,
-                        error = text,
-                        "the source refused; the consumer ends"
-                    );
+                    error!(consumer = self.options.name, error = text, "the source refused; the consumer ends");
                     self.progress.send_modify(|p| {
                         p.refused = true;
                         p.last_error = Some(text);
@@ -108,9 +91,7 @@ where
                 }
                 Err(failure) => {
                     let at_least = match &failure {
-                        DrainError::Source(SourceError::Failed { retry_after, .. }) => {
-                            retry_after.unwrap_or_default()
-                        }
+                        DrainError::Source(SourceError::Failed { retry_after, .. }) => retry_after.unwrap_or_default(),
                         _ => Duration::ZERO,
                     };
                     self.failed(&failure);
@@ -149,10 +130,7 @@ where
                 None => return Ok(Step::Stopped),
             },
         };
-        let Some(batch) = stop
-            .run_until_cancelled(page(&self.source, &self.options, from.as_ref()))
-            .await
-        else {
+        let Some(batch) = stop.run_until_cancelled(page(&self.source, &self.options, from.as_ref())).await else {
             return Ok(Step::Stopped);
         };
         let batch = batch?;
@@ -165,12 +143,7 @@ where
             return Ok(Step::End);
         }
         let (next, handled, has_more) = (batch.next.clone(), batch.items.len(), batch.has_more);
-        match self
-            .sink
-            .apply(from.as_ref(), batch)
-            .await
-            .map_err(|e| DrainError::Sink(e.into()))?
-        {
+        match self.sink.apply(from.as_ref(), batch).await.map_err(|e| DrainError::Sink(e.into()))? {
             Applied::Moved => {
                 self.stored = Stored::Known(Some(next));
                 self.succeeded(handled, !has_more);
@@ -181,20 +154,13 @@ where
     }
 
     /// Somebody else moved the position: goes on from where it stands now.
-    async fn reload(
-        &mut self,
-        from: Option<&S::Position>,
-        stop: &CancellationToken,
-    ) -> Result<Step, DrainError> {
+    async fn reload(&mut self, from: Option<&S::Position>, stop: &CancellationToken) -> Result<Step, DrainError> {
         let Some(loaded) = stop.run_until_cancelled(self.sink.load()).await else {
             return Ok(Step::Stopped);
         };
         let loaded = loaded.map_err(|e| DrainError::Sink(e.into()))?;
         let moved = loaded.as_ref() != from;
-        debug!(
-            consumer = self.options.name,
-            moved, "another consumer of this name holds the position"
-        );
+        debug!(consumer = self.options.name, moved, "another consumer of this name holds the position");
         self.progress.send_modify(|p| {
             p.stale += 1;
             p.position = loaded.as_ref().map(ToString::to_string);
@@ -229,12 +195,7 @@ where
             p.last_error = Some(text.clone());
         });
         let failures = self.progress.borrow().failures;
-        warn!(
-            consumer = self.options.name,
-            failures,
-            error = text,
-            "the consumer failed and will try again"
-        );
+        warn!(consumer = self.options.name, failures, error = text, "the consumer failed and will try again");
     }
 
     async fn pause(&mut self, at_least: Duration, stop: &CancellationToken) {
@@ -253,11 +214,7 @@ async fn page<S: Source>(
     if from.is_none() && options.start == Start::Latest {
         // Applied like any page, so that the start is stored before anything can be missed.
         let next = source.latest().await?;
-        return Ok(Batch {
-            items: Vec::new(),
-            next,
-            has_more: true,
-        });
+        return Ok(Batch { items: Vec::new(), next, has_more: true });
     }
     source.read(from, options.page_size).await
 }

@@ -78,30 +78,17 @@ impl Source for Scripted {
         match scripted {
             Some(Read::Fails) => return Err(SourceError::failed("no connection")),
             Some(Read::FailsFor(pause)) => {
-                return Err(SourceError::Failed {
-                    cause: "too many requests".into(),
-                    retry_after: Some(pause),
-                });
+                return Err(SourceError::Failed { cause: "too many requests".into(), retry_after: Some(pause) });
             }
             Some(Read::Refuses) => return Err(SourceError::refused("no such workspace")),
             Some(Read::Stalls) => {
-                return Ok(Batch {
-                    items: vec![],
-                    next: from,
-                    has_more: true,
-                });
+                return Ok(Batch { items: vec![], next: from, has_more: true });
             }
             Some(Read::IsOvertaken) | None => {}
         }
         let end = journal.head.min(from + u64::from(limit));
-        let items = (from + 1..=end)
-            .filter(|n| !journal.even_only || n % 2 == 0)
-            .collect();
-        let batch = Batch {
-            items,
-            next: end,
-            has_more: end < journal.head,
-        };
+        let items = (from + 1..=end).filter(|n| !journal.even_only || n % 2 == 0).collect();
+        let batch = Batch { items, next: end, has_more: end < journal.head };
         if matches!(scripted, Some(Read::IsOvertaken)) {
             journal.head += 1;
             journal.wake.send_modify(|n| *n += 1);
@@ -145,11 +132,7 @@ struct Ledger {
 impl Default for Ledger {
     fn default() -> Self {
         let gate = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));
-        Self {
-            stored: Arc::default(),
-            entered: watch::Sender::default(),
-            gate,
-        }
+        Self { stored: Arc::default(), entered: watch::Sender::default(), gate }
     }
 }
 
@@ -160,10 +143,7 @@ impl Ledger {
     }
 
     fn gated() -> Self {
-        Self {
-            gate: Arc::new(Semaphore::new(0)),
-            ..Self::default()
-        }
+        Self { gate: Arc::new(Semaphore::new(0)), ..Self::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Stored> {
@@ -182,11 +162,7 @@ impl Sink<u64, u64> for Ledger {
         Ok(self.lock().position)
     }
 
-    async fn apply(
-        &mut self,
-        from: Option<&u64>,
-        batch: Batch<u64, u64>,
-    ) -> Result<Applied, Cause> {
+    async fn apply(&mut self, from: Option<&u64>, batch: Batch<u64, u64>) -> Result<Applied, Cause> {
         self.entered.send_modify(|n| *n += 1);
         self.gate.acquire().await?.forget();
         let mut stored = self.lock();
@@ -204,9 +180,7 @@ impl Sink<u64, u64> for Ledger {
         if stored.position.as_ref() != from {
             return Ok(Applied::Stale);
         }
-        stored
-            .applied
-            .push((from.copied(), batch.items.len(), batch.next));
+        stored.applied.push((from.copied(), batch.items.len(), batch.next));
         stored.handled.extend(batch.items);
         stored.position = Some(batch.next);
         if matches!(scripted, Some(Apply::FailsAfterwards)) {
@@ -218,22 +192,11 @@ impl Sink<u64, u64> for Ledger {
 }
 
 fn options() -> Options {
-    Options {
-        page_size: 10,
-        poll_interval: HOUR,
-        retry_initial: SECOND,
-        retry_max: 8 * SECOND,
-        ..Options::default()
-    }
+    Options { page_size: 10, poll_interval: HOUR, retry_initial: SECOND, retry_max: 8 * SECOND, ..Options::default() }
 }
 
 /// Runs an engine until its progress satisfies `until`, then stops it.
-async fn run_until(
-    source: &Scripted,
-    sink: &Ledger,
-    options: Options,
-    until: impl Fn(&Progress) -> bool,
-) -> Progress {
+async fn run_until(source: &Scripted, sink: &Ledger, options: Options, until: impl Fn(&Progress) -> bool) -> Progress {
     let mut engine = Engine::new(source.clone(), sink.clone(), options);
     let (mut progress, stop, wake) = (engine.progress(), CancellationToken::new(), source.wake());
     let watch = async {
@@ -241,11 +204,7 @@ async fn run_until(
         stop.cancel();
         seen
     };
-    let (ran, seen) = timeout(100 * HOUR, async {
-        tokio::join!(engine.run(wake, stop.clone()), watch)
-    })
-    .await
-    .unwrap();
+    let (ran, seen) = timeout(100 * HOUR, async { tokio::join!(engine.run(wake, stop.clone()), watch) }).await.unwrap();
     ran.unwrap();
     seen
 }
@@ -262,10 +221,7 @@ async fn pages_are_read_on_without_a_pause_and_in_order() {
     assert_eq!(sink.handled(), all(1..=95));
     assert_eq!(source.lock().reads.len(), 10);
     assert_eq!(begin.elapsed(), Duration::ZERO);
-    assert_eq!(
-        (seen.handled, seen.position.as_deref(), seen.last_success),
-        (95, Some("95"), Some(begin))
-    );
+    assert_eq!((seen.handled, seen.position.as_deref(), seen.last_success), (95, Some("95"), Some(begin)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -290,40 +246,18 @@ async fn a_page_without_items_moves_the_position_and_one_without_a_move_is_not_a
 #[tokio::test(start_paused = true)]
 async fn latest_stores_its_position_at_once_and_then_misses_nothing() {
     let (source, sink) = (Scripted::of(5), Ledger::default());
-    let latest = || Options {
-        start: Start::Latest,
-        ..options()
-    };
-    assert_eq!(
-        Engine::new(source.clone(), sink.clone(), latest())
-            .drain()
-            .await
-            .unwrap(),
-        0
-    );
+    let latest = || Options { start: Start::Latest, ..options() };
+    assert_eq!(Engine::new(source.clone(), sink.clone(), latest()).drain().await.unwrap(), 0);
     assert_eq!(sink.lock().position, Some(5));
     source.append();
-    assert_eq!(
-        Engine::new(source.clone(), sink.clone(), latest())
-            .drain()
-            .await
-            .unwrap(),
-        1
-    );
+    assert_eq!(Engine::new(source.clone(), sink.clone(), latest()).drain().await.unwrap(), 1);
     assert_eq!(sink.handled(), [6]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn latest_on_an_empty_journal_begins_with_the_first_item() {
     let (source, sink) = (Scripted::of(0), Ledger::default());
-    let mut engine = Engine::new(
-        source.clone(),
-        sink.clone(),
-        Options {
-            start: Start::Latest,
-            ..options()
-        },
-    );
+    let mut engine = Engine::new(source.clone(), sink.clone(), Options { start: Start::Latest, ..options() });
     engine.drain().await.unwrap();
     assert_eq!(sink.lock().position, Some(0));
     source.append();
@@ -338,18 +272,10 @@ async fn a_stale_page_is_given_up_and_read_again_from_where_the_position_stands(
     let seen = run_until(&source, &sink, options(), |p| p.caught_up).await;
     assert_eq!(sink.handled(), all(1..=25));
     assert_eq!(
-        source
-            .lock()
-            .reads
-            .iter()
-            .map(|(_, after)| *after)
-            .collect::<Vec<_>>(),
+        source.lock().reads.iter().map(|(_, after)| *after).collect::<Vec<_>>(),
         [None, Some(4), Some(14), Some(24)]
     );
-    assert_eq!(
-        (seen.stale, seen.handled, begin.elapsed()),
-        (1, 21, Duration::ZERO)
-    );
+    assert_eq!((seen.stale, seen.handled, begin.elapsed()), (1, 21, Duration::ZERO));
 }
 
 #[tokio::test(start_paused = true)]
@@ -367,10 +293,7 @@ fn assert_doubling(times: &[Instant], ceilings: &[u64]) {
     assert_eq!(times.len(), ceilings.len() + 1, "{times:?}");
     for (pair, ceiling) in times.windows(2).zip(ceilings) {
         let (pause, ceiling) = (pair[1] - pair[0], Duration::from_secs(*ceiling));
-        assert!(
-            pause >= ceiling / 2 && pause <= ceiling + Duration::from_millis(2),
-            "{pause:?} against {ceiling:?}"
-        );
+        assert!(pause >= ceiling / 2 && pause <= ceiling + Duration::from_millis(2), "{pause:?} against {ceiling:?}");
     }
 }
 
@@ -381,11 +304,7 @@ async fn a_failing_source_is_asked_with_doubling_pauses_that_fall_back_on_succes
     let mut engine = Engine::new(source.clone(), sink.clone(), options());
     let (stop, mut progress, wake) = (CancellationToken::new(), engine.progress(), source.wake());
     let story = async {
-        let failing = progress
-            .wait_for(|p| p.failures == 6)
-            .await
-            .unwrap()
-            .clone();
+        let failing = progress.wait_for(|p| p.failures == 6).await.unwrap().clone();
         assert_eq!(failing.last_error.as_deref(), Some("no connection"));
         let well = progress.wait_for(|p| p.caught_up).await.unwrap().clone();
         assert_eq!((well.failures, well.last_error), (0, None));
@@ -409,11 +328,7 @@ async fn a_pause_that_the_source_asks_for_is_kept() {
     let source = Scripted::of(1).script([Read::FailsFor(90 * SECOND)]);
     let begin = Instant::now();
     run_until(&source, &Ledger::default(), options(), |p| p.handled == 1).await;
-    assert!(
-        begin.elapsed() >= 90 * SECOND && begin.elapsed() < 91 * SECOND,
-        "{:?}",
-        begin.elapsed()
-    );
+    assert!(begin.elapsed() >= 90 * SECOND && begin.elapsed() < 91 * SECOND, "{:?}", begin.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
@@ -423,12 +338,7 @@ async fn a_failed_page_is_read_again_from_the_stored_position() {
     let seen = run_until(&source, &sink, options(), |p| p.caught_up).await;
     assert_eq!(sink.handled(), all(1..=25), "nothing lost, nothing twice");
     assert_eq!(seen.position.as_deref(), Some("25"));
-    let read_from: Vec<_> = source
-        .lock()
-        .reads
-        .iter()
-        .map(|(_, after)| *after)
-        .collect();
+    let read_from: Vec<_> = source.lock().reads.iter().map(|(_, after)| *after).collect();
     assert_eq!(read_from, [None, None, None, Some(10), Some(20)]);
 }
 
@@ -438,11 +348,7 @@ async fn a_wake_during_a_read_is_not_lost() {
     let sink = Ledger::default();
     let begin = Instant::now();
     run_until(&source, &sink, options(), |p| p.handled == 4).await;
-    assert_eq!(
-        begin.elapsed(),
-        Duration::ZERO,
-        "without the wake the poll interval of an hour would have passed"
-    );
+    assert_eq!(begin.elapsed(), Duration::ZERO, "without the wake the poll interval of an hour would have passed");
 }
 
 #[tokio::test(start_paused = true)]
@@ -469,11 +375,7 @@ async fn without_a_wake_the_poll_interval_finds_what_is_new() {
 async fn a_stop_finishes_the_page_in_hand_and_reads_no_other() {
     let (source, sink) = (Scripted::of(25), Ledger::gated());
     let mut engine = Engine::new(source.clone(), sink.clone(), options());
-    let (stop, wake, mut entered) = (
-        CancellationToken::new(),
-        source.wake(),
-        sink.entered.subscribe(),
-    );
+    let (stop, wake, mut entered) = (CancellationToken::new(), source.wake(), sink.entered.subscribe());
     let story = async {
         entered.wait_for(|n| *n == 1).await.unwrap();
         stop.cancel();
@@ -483,10 +385,7 @@ async fn a_stop_finishes_the_page_in_hand_and_reads_no_other() {
     };
     let (ran, ()) = tokio::join!(engine.run(wake, stop.clone()), story);
     ran.unwrap();
-    assert_eq!(
-        (sink.handled(), sink.lock().position),
-        (all(1..=10), Some(10))
-    );
+    assert_eq!((sink.handled(), sink.lock().position), (all(1..=10), Some(10)));
     assert_eq!(source.lock().reads.len(), 1);
 }
 
@@ -522,16 +421,10 @@ async fn an_engine_dropped_while_applying_goes_on_from_the_stored_position() {
 async fn a_refusal_ends_the_engine_with_the_error() {
     let source = Scripted::of(3).script([Read::Refuses]);
     let mut engine = Engine::new(source.clone(), Ledger::default(), options());
-    let refused = engine
-        .run(source.wake(), CancellationToken::new())
-        .await
-        .unwrap_err();
+    let refused = engine.run(source.wake(), CancellationToken::new()).await.unwrap_err();
     assert_eq!(refused.to_string(), "no such workspace");
     let seen = engine.progress().borrow().clone();
-    assert_eq!(
-        (seen.refused, seen.last_error.as_deref()),
-        (true, Some("no such workspace"))
-    );
+    assert_eq!((seen.refused, seen.last_error.as_deref()), (true, Some("no such workspace")));
     assert_eq!(source.lock().reads.len(), 1);
 }
 
@@ -550,30 +443,18 @@ async fn drain_counts_what_it_handled_and_hands_out_the_first_failure() {
     let source = Scripted::of(25);
     let sink = Ledger::default().script([Apply::Fails]);
     let mut engine = Engine::new(source.clone(), sink.clone(), options());
-    assert!(
-        matches!(engine.drain().await, Err(DrainError::Sink(cause)) if cause.to_string() == "disk full")
-    );
+    assert!(matches!(engine.drain().await, Err(DrainError::Sink(cause)) if cause.to_string() == "disk full"));
     assert_eq!(engine.drain().await.unwrap(), 25);
     assert_eq!(engine.drain().await.unwrap(), 0);
     source.lock().script.push_back(Read::Refuses);
-    assert!(matches!(
-        engine.drain().await,
-        Err(DrainError::Source(SourceError::Refused(_)))
-    ));
+    assert!(matches!(engine.drain().await, Err(DrainError::Source(SourceError::Refused(_)))));
 }
 
 #[tokio::test(start_paused = true)]
 async fn two_engines_of_one_name_handle_everything_once() {
     let (source, sink) = (Scripted::of(1_000), Ledger::default());
     let mut first = Engine::new(source.clone(), sink.clone(), options());
-    let mut second = Engine::new(
-        source.clone(),
-        sink.clone(),
-        Options {
-            page_size: 7,
-            ..options()
-        },
-    );
+    let mut second = Engine::new(source.clone(), sink.clone(), Options { page_size: 7, ..options() });
     let (a, b) = tokio::join!(first.drain(), second.drain());
     assert_eq!(a.unwrap() + b.unwrap(), 1_000);
     assert_eq!(sink.handled(), all(1..=1_000));

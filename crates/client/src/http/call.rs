@@ -83,8 +83,8 @@ impl Call {
     }
 
     pub(crate) fn body<B: Serialize + ?Sized>(mut self, body: &B) -> Result<Self, ClientError> {
-        let bytes = serde_json::to_vec(body)
-            .map_err(|e| ClientError::Invalid(format!("cannot write the body: {e}")))?;
+        let bytes =
+            serde_json::to_vec(body).map_err(|e| ClientError::Invalid(format!("cannot write the body: {e}")))?;
         self.body = Some(bytes);
         Ok(self)
     }
@@ -107,10 +107,7 @@ impl Call {
 }
 
 /// A new id: for idempotency keys, and for events whose producer named none.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the client's one maker of ids; a client has no clock to be handed"
-)]
+#[expect(clippy::disallowed_methods, reason = "the client's one maker of ids; a client has no clock to be handed")]
 pub(crate) fn new_id() -> Uuid {
     Uuid::now_v7()
 }
@@ -134,7 +131,7 @@ impl Client {
                 Err(failure) => failure,
             };
             let asked = failure.retry_after().unwrap_or_default();
-            if left == 0 || !may_pass(&failure, repeated)  {
+            if left == 0 || !may_pass(&failure, repeated) || asked > LONGEST_RETRY_AFTER {
                 return Err(failure);
             }
             (left, repeated) = (left - 1, true);
@@ -147,10 +144,7 @@ impl Client {
     async fn send_once(&self, call: &Call, request: &str) -> Result<Vec<u8>, ClientError> {
         let failed = |e: reqwest::Error| transport(request, e);
         let credential = call.credential.as_ref().or(self.inner.credential.as_ref());
-        let mut builder = self.inner.http.request(
-            call.method.clone(),
-            self.inner.url.join(&call.path, &call.query),
-        );
+        let mut builder = self.inner.http.request(call.method.clone(), self.inner.url.join(&call.path, &call.query));
         if let Some(credential) = credential {
             builder = builder.header(AUTHORIZATION, credential.header.clone());
         }
@@ -161,9 +155,7 @@ impl Client {
             builder = builder.header("Idempotency-Key", key.to_string());
         }
         if let Some(body) = &call.body {
-            builder = builder
-                .header(CONTENT_TYPE, "application/json")
-                .body(body.clone());
+            builder = builder.header(CONTENT_TYPE, "application/json").body(body.clone());
         }
         let response = builder.send().await.map_err(failed)?;
         if response.status().is_success() {
@@ -181,15 +173,8 @@ fn decode<T: DeserializeOwned>(bytes: &[u8], request: String) -> Result<T, Clien
     let bytes = if bytes.is_empty() { b"null" } else { bytes };
     serde_json::from_slice(bytes).map_err(|e| {
         // The parser's own text may quote the body, which may hold a secret.
-        let what = if e.is_data() {
-            "it has another shape"
-        } else {
-            "it is not JSON"
-        };
-        ClientError::Decode {
-            request,
-            reason: format!("{what} (line {}, column {})", e.line(), e.column()),
-        }
+        let what = if e.is_data() { "it has another shape" } else { "it is not JSON" };
+        ClientError::Decode { request, reason: format!("{what} (line {}, column {})", e.line(), e.column()) }
     })
 }
 
@@ -230,22 +215,14 @@ struct Detail {
 
 async fn refusal(request: &str, response: Response) -> ApiError {
     let status = response.status();
-    let header =
-        |headers: &HeaderMap, name: &str| headers.get(name)?.to_str().ok().map(str::to_owned);
+    let header = |headers: &HeaderMap, name: &str| headers.get(name)?.to_str().ok().map(str::to_owned);
     let request_id = header(response.headers(), "x-request-id");
     let retry_after = header(response.headers(), RETRY_AFTER.as_str())
         .and_then(|text| text.trim().parse().ok())
         .map(Duration::from_secs);
     let envelope = serde_json::from_slice::<Envelope>(&beginning(response).await);
     let (raw_code, message, details) = match envelope {
-        Ok(Envelope {
-            error:
-                Detail {
-                    code,
-                    message,
-                    details,
-                },
-        }) => (code, message, details),
+        Ok(Envelope { error: Detail { code, message, details } }) => (code, message, details),
         Err(_) => (String::new(), foreign(status), Map::new()),
     };
     ApiError {

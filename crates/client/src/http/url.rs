@@ -24,25 +24,18 @@ impl FromStr for ClientUrl {
     fn from_str(text: &str) -> Result<Self, ClientError> {
         // The text may hold a password, so no error repeats it.
         let invalid = |why: &str| ClientError::Invalid(format!("the server's address {why}"));
-        let mut root =
-            Url::parse(text.trim()).map_err(|e| invalid(&format!("is not a URL: {e}")))?;
+        let mut root = Url::parse(text.trim()).map_err(|e| invalid(&format!("is not a URL: {e}")))?;
         if !matches!(root.scheme(), "http" | "https") || !root.has_host() {
             return Err(invalid("must begin with http:// or https://"));
         }
         if !root.username().is_empty() || root.password().is_some() {
-            return Err(invalid(
-                "must not hold a user or password: credentials are API keys",
-            ));
+            return Err(invalid("must not hold a user or password: credentials are API keys"));
         }
         if root.query().is_some() || root.fragment().is_some() {
             return Err(invalid("must not hold a query or fragment"));
         }
         let path = root.path().trim_end_matches('/');
-        let path = path
-            .strip_suffix(API)
-            .unwrap_or(path)
-            .trim_end_matches('/')
-            .to_owned();
+        let path = path.strip_suffix(API).unwrap_or(path).trim_end_matches('/').to_owned();
         root.set_path(&path);
         Ok(Self { root })
     }
@@ -62,10 +55,7 @@ impl ClientUrl {
     /// The address of an API path.
     pub(crate) fn join(&self, path: &str, query: &Query) -> Url {
         let mut url = self.root.clone();
-        url.set_path(&format!(
-            "{}{API}{path}",
-            self.root.path().trim_end_matches('/')
-        ));
+        url.set_path(&format!("{}{API}{path}", self.root.path().trim_end_matches('/')));
         if !query.pairs().is_empty() {
             url.query_pairs_mut().extend_pairs(query.pairs());
         }
@@ -79,20 +69,10 @@ mod tests {
 
     #[test]
     fn the_root_is_found_under_a_trailing_api_path() {
-        for text in [
-            "http://h:1",
-            "http://h:1/",
-            "http://h:1/api/v1",
-            "http://h:1/api/v1/",
-            " http://h:1/api/v1// ",
-        ] {
+        for text in ["http://h:1", "http://h:1/", "http://h:1/api/v1", "http://h:1/api/v1/", " http://h:1/api/v1// "] {
             let url: ClientUrl = text.parse().unwrap();
             assert_eq!(url.to_string(), "http://h:1", "{text}");
-            assert_eq!(
-                url.join("/events", &Query::default()).as_str(),
-                "http://h:1/api/v1/events",
-                "{text}"
-            );
+            assert_eq!(url.join("/events", &Query::default()).as_str(), "http://h:1/api/v1/events", "{text}");
         }
     }
 
@@ -113,10 +93,7 @@ mod tests {
         query.add("entityId", "a&b=c d+é");
         query.add("types", "a.");
         query.add("types", "b.");
-        assert_eq!(
-            url.join("/events", &query).query(),
-            Some("entityId=a%26b%3Dc+d%2B%C3%A9&types=a.&types=b.")
-        );
+        assert_eq!(url.join("/events", &query).query(), Some("entityId=a%26b%3Dc+d%2B%C3%A9&types=a.&types=b."));
     }
 
     #[test]

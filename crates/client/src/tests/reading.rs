@@ -38,24 +38,13 @@ async fn following_goes_on_from_the_cursor_of_every_page_and_over_empty_ones() {
         page(&[10], "ec1_10", false),
     ])
     .await;
-    let mut follow = server.client().follow(EventsQuery {
-        types: vec!["shop.".into()],
-        ..EventsQuery::default()
-    });
+    let mut follow = server.client().follow(EventsQuery { types: vec!["shop.".into()], ..EventsQuery::default() });
     let mut seen = vec![];
     for _ in 0..4 {
         let event = follow.next().await.unwrap();
         seen.push((event.sequence, follow.cursor().unwrap().to_owned()));
     }
-    assert_eq!(
-        seen,
-        [
-            (1, "ec1_1".into()),
-            (2, "ec1_2".into()),
-            (7, "ec1_9".into()),
-            (10, "ec1_10".into())
-        ]
-    );
+    assert_eq!(seen, [(1, "ec1_1".into()), (2, "ec1_2".into()), (7, "ec1_9".into()), (10, "ec1_10".into())]);
     assert_eq!(
         queries(&server),
         [
@@ -70,19 +59,9 @@ async fn following_goes_on_from_the_cursor_of_every_page_and_over_empty_ones() {
 
 #[tokio::test]
 async fn following_begins_with_the_tail_and_goes_on_from_its_end() {
-    let server =
-        Server::answering([page(&[8, 9], "ec1_9", false), page(&[10], "ec1_10", false)]).await;
-    let follow = server.client().follow(EventsQuery {
-        tail: Some(2),
-        wait: Some(5),
-        ..EventsQuery::default()
-    });
-    let seen: Vec<_> = follow
-        .into_stream()
-        .take(3)
-        .map(|event| event.unwrap().sequence)
-        .collect()
-        .await;
+    let server = Server::answering([page(&[8, 9], "ec1_9", false), page(&[10], "ec1_10", false)]).await;
+    let follow = server.client().follow(EventsQuery { tail: Some(2), wait: Some(5), ..EventsQuery::default() });
+    let seen: Vec<_> = follow.into_stream().take(3).map(|event| event.unwrap().sequence).collect().await;
     assert_eq!(seen, [8, 9, 10]);
     assert_eq!(queries(&server), ["tail=2", "cursor=ec1_9&wait=5"]);
 }
@@ -97,17 +76,9 @@ async fn following_goes_on_after_an_error_without_a_skip() {
         page(&[2], "ec1_2", false),
     ])
     .await;
-    let mut follow = server
-        .builder()
-        .retries(0)
-        .build()
-        .unwrap()
-        .follow(EventsQuery::default());
+    let mut follow = server.builder().retries(0).build().unwrap().follow(EventsQuery::default());
     assert_eq!(follow.next().await.unwrap().sequence, 1);
-    assert!(matches!(
-        follow.next().await,
-        Err(ClientError::Transport(_))
-    ));
+    assert!(matches!(follow.next().await, Err(ClientError::Transport(_))));
     assert!(follow.next().await.unwrap_err().is_rate_limited());
     assert_eq!(follow.next().await.unwrap_err().status(), Some(503));
     assert_eq!(follow.cursor(), Some("ec1_1"));
@@ -129,13 +100,8 @@ impl Sink<courant_api::Event, String> for Kept {
         Ok(self.position.clone())
     }
 
-    async fn apply(
-        &mut self,
-        _: Option<&String>,
-        batch: Batch<courant_api::Event, String>,
-    ) -> Result<Applied, Cause> {
-        self.sequences
-            .extend(batch.items.iter().map(|event| event.sequence));
+    async fn apply(&mut self, _: Option<&String>, batch: Batch<courant_api::Event, String>) -> Result<Applied, Cause> {
+        self.sequences.extend(batch.items.iter().map(|event| event.sequence));
         self.position = Some(batch.next);
         Ok(Applied::Moved)
     }
@@ -143,43 +109,21 @@ impl Sink<courant_api::Event, String> for Kept {
 
 #[tokio::test]
 async fn the_engine_consumes_the_journal_over_http() {
-    let server =
-        Server::answering([page(&[1, 2], "ec1_2", true), page(&[4], "ec1_5", false)]).await;
-    let query = EventsQuery {
-        types: vec!["shop.".into()],
-        tail: Some(3),
-        ..EventsQuery::default()
-    };
+    let server = Server::answering([page(&[1, 2], "ec1_2", true), page(&[4], "ec1_5", false)]).await;
+    let query = EventsQuery { types: vec!["shop.".into()], tail: Some(3), ..EventsQuery::default() };
     let source = JournalSource::new(server.client(), query);
-    let mut engine = Engine::new(
-        source,
-        Kept::default(),
-        Options {
-            page_size: 2,
-            ..Options::default()
-        },
-    );
+    let mut engine = Engine::new(source, Kept::default(), Options { page_size: 2, ..Options::default() });
     assert_eq!(engine.drain().await.unwrap(), 3);
     let (_, kept) = engine.into_parts();
-    assert_eq!(
-        (kept.sequences, kept.position.as_deref()),
-        (vec![1, 2, 4], Some("ec1_5"))
-    );
-    assert_eq!(
-        queries(&server),
-        ["types=shop.&limit=2", "types=shop.&cursor=ec1_2&limit=2"]
-    );
+    assert_eq!((kept.sequences, kept.position.as_deref()), (vec![1, 2, 4], Some("ec1_5")));
+    assert_eq!(queries(&server), ["types=shop.&limit=2", "types=shop.&cursor=ec1_2&limit=2"]);
 }
 
 #[tokio::test]
 async fn a_consumer_from_latest_stores_the_end_of_the_tail_page() {
-    let server =
-        Server::answering([page(&[41], "ec1_50", false), page(&[51], "ec1_51", false)]).await;
+    let server = Server::answering([page(&[41], "ec1_50", false), page(&[51], "ec1_51", false)]).await;
     let source = JournalSource::new(server.client(), EventsQuery::default());
-    let options = Options {
-        start: Start::Latest,
-        ..Options::default()
-    };
+    let options = Options { start: Start::Latest, ..Options::default() };
     let mut engine = Engine::new(source, Kept::default(), options);
     assert_eq!(engine.drain().await.unwrap(), 1);
     assert_eq!(engine.into_parts().1.sequences, [51]);
@@ -201,21 +145,11 @@ async fn refusals_end_a_consumer_and_other_errors_do_not() {
             Kept::default(),
             Options::default(),
         );
-        let refused = engine
-            .run(watch::channel(()).1, CancellationToken::new())
-            .await
-            .unwrap_err();
-        assert_eq!(
-            refused
-                .0
-                .downcast_ref::<ClientError>()
-                .and_then(ClientError::status),
-            Some(status)
-        );
+        let refused = engine.run(watch::channel(()).1, CancellationToken::new()).await.unwrap_err();
+        assert_eq!(refused.0.downcast_ref::<ClientError>().and_then(ClientError::status), Some(status));
     }
     for (status, code) in [(429, "rate_limited"), (500, "internal"), (409, "conflict")] {
-        let server =
-            Server::answering([Answer::refused(status, code).with("retry-after", "7")]).await;
+        let server = Server::answering([Answer::refused(status, code).with("retry-after", "7")]).await;
         let mut engine = Engine::new(
             JournalSource::new(server.client(), EventsQuery::default()),
             Kept::default(),

@@ -83,18 +83,11 @@ impl Server {
     pub(super) async fn answering(answers: impl IntoIterator<Item = Answer>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let script = Script {
-            answers: Arc::new(Mutex::new(answers.into_iter().collect())),
-            asked: Arc::default(),
-        };
+        let script = Script { answers: Arc::new(Mutex::new(answers.into_iter().collect())), asked: Arc::default() };
         let router = Router::new().fallback(answer).with_state(script.clone());
         let mut tasks = JoinSet::new();
         tasks.spawn(async move { axum::serve(listener, router).await.unwrap() });
-        Self {
-            address,
-            script,
-            _tasks: tasks,
-        }
+        Self { address, script, _tasks: tasks }
     }
 
     pub(super) fn url(&self) -> String {
@@ -103,9 +96,7 @@ impl Server {
 
     /// A client that pauses for a millisecond at most.
     pub(super) fn builder(&self) -> ClientBuilder {
-        Client::builder(self.url())
-            .api_key(KEY)
-            .retry_pause(Duration::from_millis(1), Duration::from_millis(1))
+        Client::builder(self.url()).api_key(KEY).retry_pause(Duration::from_millis(1), Duration::from_millis(1))
     }
 
     pub(super) fn client(&self) -> Client {
@@ -137,14 +128,9 @@ async fn answer(State(script): State<Script>, request: Request) -> Response {
     let answer = script.answers.lock().unwrap().pop_front();
     let (status, headers, body) = match answer {
         Some(Answer::Is(status, headers, body)) => (status, headers, Body::from(body)),
-        Some(Answer::Breaks) => (
-            200,
-            vec![],
-            Body::from_stream(stream::iter([
-                Ok("{"),
-                Err(std::io::Error::other("broken")),
-            ])),
-        ),
+        Some(Answer::Breaks) => {
+            (200, vec![], Body::from_stream(stream::iter([Ok("{"), Err(std::io::Error::other("broken"))])))
+        }
         // 418: nobody repeats it, so a test that asks too often sees it.
         None => (418, vec![], Body::from("nothing more was scripted")),
     };

@@ -49,12 +49,7 @@ fn route(prefixes: &[&str]) -> Route {
 }
 
 fn name_of(payload: &str) -> String {
-    notification(
-        DeliveryId(Uuid::nil()),
-        &event("a.b", "a", "the-id", payload),
-    )
-    .subject
-    .name
+    notification(DeliveryId(Uuid::nil()), &event("a.b", "a", "the-id", payload)).subject.name
 }
 
 #[test]
@@ -71,33 +66,18 @@ fn an_integration_without_prefixes_hears_nothing() {
 #[test]
 fn nothing_before_the_integration_was_created_is_announced() {
     for (created_seq, expected) in [(9, true), (10, false), (11, false)] {
-        assert_eq!(
-            matches(
-                &Route {
-                    created_seq,
-                    ..route(&["parcel."])
-                },
-                &shipped()
-            ),
-            expected,
-            "{created_seq}"
-        );
+        assert_eq!(matches(&Route { created_seq, ..route(&["parcel."]) }, &shipped()), expected, "{created_seq}");
     }
 }
 
 #[test]
 fn a_scope_lets_only_its_workspaces_through() {
-    let scoped = |ids: &[u128]| Route {
-        workspace: Some(ids.iter().map(|&id| workspace(id)).collect()),
-        ..route(&["parcel."])
-    };
+    let scoped =
+        |ids: &[u128]| Route { workspace: Some(ids.iter().map(|&id| workspace(id)).collect()), ..route(&["parcel."]) };
     assert!(matches(&scoped(&[6, 7]), &shipped()));
     assert!(!matches(&scoped(&[6]), &shipped()));
     assert!(!matches(&scoped(&[]), &shipped()));
-    let at_tenant_level = Event {
-        workspace_id: None,
-        ..shipped()
-    };
+    let at_tenant_level = Event { workspace_id: None, ..shipped() };
     assert!(!matches(&scoped(&[6, 7]), &at_tenant_level));
     assert!(matches(&route(&["parcel."]), &at_tenant_level));
 }
@@ -106,12 +86,7 @@ fn a_scope_lets_only_its_workspaces_through() {
 fn an_integration_does_not_hear_of_its_own_changes() {
     let route = route(&["notification_"]);
     let change = |id: IntegrationId| {
-        event(
-            "notification_integration.updated",
-            "notification_integration",
-            &id.to_string(),
-            r#"{"name":"ops"}"#,
-        )
+        event("notification_integration.updated", "notification_integration", &id.to_string(), r#"{"name":"ops"}"#)
     };
     assert!(!matches(&route, &change(integration(1))));
     assert!(matches(&route, &change(integration(2))));
@@ -122,12 +97,7 @@ fn an_integration_does_not_hear_of_its_own_dead_deliveries() {
     let route = route(&["notification_"]);
     let death = |id: IntegrationId| {
         let payload = json!({ "integrationId": id, "integrationName": "ops" }).to_string();
-        event(
-            "notification_delivery.dead",
-            "notification_delivery",
-            "some-delivery",
-            &payload,
-        )
+        event("notification_delivery.dead", "notification_delivery", "some-delivery", &payload)
     };
     assert!(!matches(&route, &death(integration(1))));
     assert!(matches(&route, &death(integration(2))));
@@ -136,12 +106,7 @@ fn an_integration_does_not_hear_of_its_own_dead_deliveries() {
 #[test]
 fn another_kind_of_event_that_names_the_integration_is_heard() {
     let payload = json!({ "integrationId": integration(1) }).to_string();
-    let about = event(
-        "parcel.shipped",
-        "parcel",
-        &integration(1).to_string(),
-        &payload,
-    );
+    let about = event("parcel.shipped", "parcel", &integration(1).to_string(), &payload);
     assert!(matches(&route(&["parcel."]), &about));
 }
 
@@ -157,27 +122,14 @@ fn a_notification_carries_the_event_unchanged() {
     assert_eq!(made.sequence, Some(10));
     assert_eq!(made.org_id, event.tenant_id);
     assert_eq!(made.occurred_at, event.occurred_at);
-    assert_eq!(
-        made.subject,
-        Subject {
-            kind: "parcel".into(),
-            id: "p-1".into(),
-            name: "Vase".into()
-        }
-    );
+    assert_eq!(made.subject, Subject { kind: "parcel".into(), id: "p-1".into(), name: "Vase".into() });
     assert!(made.labels.is_empty());
     assert_eq!(made.url, None);
     let detail = made.event.unwrap();
     assert_eq!(detail.event_type, "parcel.shipped");
     assert_eq!(detail.schema_version, 3);
-    assert_eq!(
-        (detail.entity_type.as_str(), detail.entity_id.as_str()),
-        ("parcel", "p-1")
-    );
-    assert_eq!(
-        (detail.workspace_id, detail.actor_id),
-        (event.workspace_id, event.actor_id)
-    );
+    assert_eq!((detail.entity_type.as_str(), detail.entity_id.as_str()), ("parcel", "p-1"));
+    assert_eq!((detail.workspace_id, detail.actor_id), (event.workspace_id, event.actor_id));
     assert_eq!(detail.correlation_id.as_deref(), Some("correlation"));
     assert_eq!(detail.causation_id.as_deref(), Some("causation"));
     assert_eq!(detail.payload.text(), payload);
@@ -185,18 +137,9 @@ fn a_notification_carries_the_event_unchanged() {
 
 #[test]
 fn the_first_field_with_a_text_names_the_subject() {
-    assert_eq!(
-        name_of(r#"{"publicId":"T-1","displayName":"D","title":"T","name":"N"}"#),
-        "N"
-    );
-    assert_eq!(
-        name_of(r#"{"publicId":"T-1","displayName":"D","title":"T","name":""}"#),
-        "T"
-    );
-    assert_eq!(
-        name_of(r#"{"publicId":"T-1","displayName":"D","title":null,"name":5}"#),
-        "D"
-    );
+    assert_eq!(name_of(r#"{"publicId":"T-1","displayName":"D","title":"T","name":"N"}"#), "N");
+    assert_eq!(name_of(r#"{"publicId":"T-1","displayName":"D","title":"T","name":""}"#), "T");
+    assert_eq!(name_of(r#"{"publicId":"T-1","displayName":"D","title":null,"name":5}"#), "D");
     assert_eq!(name_of(r#"{"publicId":"T-1","name":{"first":"A"}}"#), "T-1");
     assert_eq!(name_of(r#"{"name":"caf\u00e9"}"#), "café");
 }
@@ -210,10 +153,7 @@ fn a_subject_without_a_name_is_called_by_its_id() {
 
 #[test]
 fn a_long_name_is_cut_between_characters() {
-    assert_eq!(
-        name_of(&json!({ "name": "é".repeat(201) }).to_string()),
-        "é".repeat(200)
-    );
+    assert_eq!(name_of(&json!({ "name": "é".repeat(201) }).to_string()), "é".repeat(200));
 }
 
 #[test]

@@ -10,34 +10,17 @@ use super::keywords::{Holds, holds};
 use crate::pointer;
 
 /// Keywords that neither allow nor refuse any payload. `$id` is one of them because references stay in the document.
-const FOR_PEOPLE: [&str; 6] = [
-    "title",
-    "description",
-    "examples",
-    "$comment",
-    "$schema",
-    "$id",
-];
+const FOR_PEOPLE: [&str; 6] = ["title", "description", "examples", "$comment", "$schema", "$id"];
 /// Where these occur, a definition may be used to refuse: then adding a field to it could refuse less or more.
-const TURNING: [&str; 7] = [
-    "not",
-    "if",
-    "oneOf",
-    "contains",
-    "dependentSchemas",
-    "dependencies",
-    "unevaluatedProperties",
-];
+const TURNING: [&str; 7] =
+    ["not", "if", "oneOf", "contains", "dependentSchemas", "dependencies", "unevaluatedProperties"];
 
 /// What `new` breaks of `old`, both accepted schemas of one event type; nothing if it is a fit next version.
 ///
 /// Every property must stay, with an equal schema or, where objects lie in objects or in arrays, with one that only
 /// adds optional fields. `required` and every other keyword must stay as they are.
 pub fn incompatibilities(old: &Value, new: &Value) -> Vec<SchemaFault> {
-    let mut comparison = Comparison {
-        faults: Vec::new(),
-        definitions_are_fixed: turns(old) || turns(new),
-    };
+    let mut comparison = Comparison { faults: Vec::new(), definitions_are_fixed: turns(old) || turns(new) };
     comparison.schemas("", old, new);
     comparison.faults
 }
@@ -45,7 +28,7 @@ pub fn incompatibilities(old: &Value, new: &Value) -> Vec<SchemaFault> {
 fn turns(schema: &Value) -> bool {
     let mut found = false;
     super::keywords::visit(schema, &mut |_, schema| {
-        found |= TURNING.iter().any(|keyword| schema.get(keyword).is_some())
+        found |= TURNING.iter().any(|keyword| schema.get(keyword).is_some());
     });
     found
 }
@@ -73,13 +56,7 @@ impl Comparison {
         }
     }
 
-    fn keyword(
-        &mut self,
-        at: &str,
-        keyword: &str,
-        old_schema: &Map<String, Value>,
-        new_schema: &Map<String, Value>,
-    ) {
+    fn keyword(&mut self, at: &str, keyword: &str, old_schema: &Map<String, Value>, new_schema: &Map<String, Value>) {
         let (old, new) = (old_schema.get(keyword), new_schema.get(keyword));
         let same_in_other_words = match (old, new) {
             (Some(old), Some(new)) => bare_keyword(keyword, old) == bare_keyword(keyword, new),
@@ -88,7 +65,7 @@ impl Comparison {
         match (keyword, old, new) {
             _ if FOR_PEOPLE.contains(&keyword) || same_in_other_words => {}
             ("properties", Some(Value::Object(old)), Some(Value::Object(new))) => {
-                self.properties(at, old, new, old_schema)
+                self.properties(at, old, new, old_schema);
             }
             ("properties", None, Some(Value::Object(new))) if takes_objects(old_schema) => {
                 self.properties(at, &Map::new(), new, old_schema);
@@ -148,13 +125,7 @@ impl Comparison {
             let at = pointer::join(at, name);
             match new.get(name) {
                 Some(new) if self.definitions_are_fixed && bare(old) != bare(new) => {
-                    self.fault(
-                        at,
-                        format!(
-                            "must not change in a schema that uses one of {}",
-                            TURNING.join(", ")
-                        ),
-                    );
+                    self.fault(at, format!("must not change in a schema that uses one of {}", TURNING.join(", ")));
                 }
                 Some(new) => self.schemas(&at, old, new),
                 None => self.fault(at, "must not be removed"),
@@ -185,21 +156,15 @@ fn bare(schema: &Value) -> Value {
     let Value::Object(keywords) = schema else {
         return schema.clone();
     };
-    let kept = keywords
-        .iter()
-        .filter(|(keyword, _)| !FOR_PEOPLE.contains(&keyword.as_str()));
-    kept.map(|(keyword, value)| (keyword.clone(), bare_keyword(keyword, value)))
-        .collect()
+    let kept = keywords.iter().filter(|(keyword, _)| !FOR_PEOPLE.contains(&keyword.as_str()));
+    kept.map(|(keyword, value)| (keyword.clone(), bare_keyword(keyword, value))).collect()
 }
 
 fn bare_keyword(keyword: &str, value: &Value) -> Value {
     match (holds(keyword), value) {
         (Holds::Schema, inner) => bare(inner),
         (Holds::List, Value::Array(inner)) => inner.iter().map(bare).collect(),
-        (Holds::Map, Value::Object(inner)) => inner
-            .iter()
-            .map(|(name, inner)| (name.clone(), bare(inner)))
-            .collect(),
+        (Holds::Map, Value::Object(inner)) => inner.iter().map(|(name, inner)| (name.clone(), bare(inner))).collect(),
         (_, value) => value.clone(),
     }
 }

@@ -67,36 +67,20 @@ struct Node {
 impl Node {
     /// `at_top`: the place itself is counted, not one below it.
     fn work(&self, here: &[Work], above: &[Work], at_top: bool) -> Work {
-        let visits = |ids: &[usize], of: &[Work]| {
-            ids.iter()
-                .fold(0, |sum: usize, &id| sum.saturating_add(of[id].visits))
-        };
-        let below = self
-            .apart
-            .iter()
-            .map(|&id| above[id].visits)
-            .max()
-            .unwrap_or(0);
+        let visits =
+            |ids: &[usize], of: &[Work]| ids.iter().fold(0, |sum: usize, &id| sum.saturating_add(of[id].visits));
+        let below = self.apart.iter().map(|&id| above[id].visits).max().unwrap_or(0);
         let visits = usize::from(at_top)
-            .saturating_add(
-                visits(&self.here, here).saturating_mul(if self.decides_leftovers {
-                    UNEVALUATED
-                } else {
-                    1
-                }),
-            )
+            .saturating_add(visits(&self.here, here).saturating_mul(if self.decides_leftovers {
+                UNEVALUATED
+            } else {
+                1
+            }))
             .saturating_add(below)
             .saturating_add(visits(&self.together, above));
         let nearer = self.here.iter().map(|&id| here[id].chain);
-        let deeper = self
-            .apart
-            .iter()
-            .chain(&self.together)
-            .map(|&id| above[id].chain);
-        Work {
-            visits,
-            chain: 1 + nearer.chain(deeper).max().unwrap_or(0),
-        }
+        let deeper = self.apart.iter().chain(&self.together).map(|&id| above[id].chain);
+        Work { visits, chain: 1 + nearer.chain(deeper).max().unwrap_or(0) }
     }
 }
 
@@ -110,10 +94,7 @@ impl Graph {
     fn of(document: &Value) -> Result<Self, SchemaFault> {
         let anchors = anchors(document);
         let mut ids = HashMap::from([(String::new(), 0)]);
-        let mut graph = Self {
-            nodes: Vec::new(),
-            pointers: vec![String::new()],
-        };
+        let mut graph = Self { nodes: Vec::new(), pointers: vec![String::new()] };
         while let Some(at) = graph.pointers.get(graph.nodes.len()).cloned() {
             let mut id = |target: String| {
                 *ids.entry(target).or_insert_with_key(|target| {
@@ -122,30 +103,19 @@ impl Graph {
                 })
             };
             let mut node = Node::default();
-            for (keyword, value) in document
-                .pointer(&at)
-                .and_then(Value::as_object)
-                .into_iter()
-                .flatten()
-            {
+            for (keyword, value) in document.pointer(&at).and_then(Value::as_object).into_iter().flatten() {
                 let under = pointer::join(&at, keyword);
-                node.decides_leftovers |= matches!(
-                    keyword.as_str(),
-                    "unevaluatedProperties" | "unevaluatedItems"
-                );
+                node.decides_leftovers |= matches!(keyword.as_str(), "unevaluatedProperties" | "unevaluatedItems");
                 match keyword.as_str() {
                     "$ref" | "$dynamicRef" => {
-                        let targets = value
-                            .as_str()
-                            .and_then(|reference| targets(document, &anchors, reference));
-                        let targets = targets.ok_or_else(|| {
-                            SchemaFault::new(under, "leads to nothing in this schema")
-                        })?;
+                        let targets = value.as_str().and_then(|reference| targets(document, &anchors, reference));
+                        let targets =
+                            targets.ok_or_else(|| SchemaFault::new(under, "leads to nothing in this schema"))?;
                         node.here.extend(targets.into_iter().map(&mut id));
                     }
-                    "properties" | "prefixItems" => node
-                        .apart
-                        .extend(keywords::inner(&under, keyword, value).map(&mut id)),
+                    "properties" | "prefixItems" => {
+                        node.apart.extend(keywords::inner(&under, keyword, value).map(&mut id));
+                    }
                     "items"
                     | "additionalProperties"
                     | "patternProperties"
@@ -153,14 +123,11 @@ impl Graph {
                     | "unevaluatedItems"
                     | "contains"
                     | "propertyNames" => {
-                        node.together
-                            .extend(keywords::inner(&under, keyword, value).map(&mut id));
+                        node.together.extend(keywords::inner(&under, keyword, value).map(&mut id));
                     }
                     // These apply nothing by themselves.
                     "$defs" | "definitions" | "contentSchema" => {}
-                    _ => node
-                        .here
-                        .extend(keywords::inner(&under, keyword, value).map(&mut id)),
+                    _ => node.here.extend(keywords::inner(&under, keyword, value).map(&mut id)),
                 }
             }
             graph.nodes.push(node);
@@ -177,9 +144,7 @@ impl Graph {
                 users[used].push(user);
             }
         }
-        let mut order: Vec<usize> = (0..self.nodes.len())
-            .filter(|&id| waiting_for[id] == 0)
-            .collect();
+        let mut order: Vec<usize> = (0..self.nodes.len()).filter(|&id| waiting_for[id] == 0).collect();
         let mut next = 0;
         while let Some(&done) = order.get(next) {
             next += 1;
@@ -201,17 +166,9 @@ impl Graph {
         let mut passed = HashSet::new();
         let mut at = stuck;
         while passed.insert(at) {
-            at = self.nodes[at]
-                .here
-                .iter()
-                .copied()
-                .find(|&id| waiting_for[id] > 0)
-                .unwrap_or(at);
+            at = self.nodes[at].here.iter().copied().find(|&id| waiting_for[id] > 0).unwrap_or(at);
         }
-        SchemaFault::new(
-            self.pointers[at].as_str(),
-            "refers to itself without a step into the payload",
-        )
+        SchemaFault::new(self.pointers[at].as_str(), "refers to itself without a step into the payload")
     }
 }
 
@@ -228,17 +185,10 @@ fn anchors(document: &Value) -> HashMap<&str, Vec<String>> {
 }
 
 /// The pointers of what a reference inside the document may lead to.
-fn targets(
-    document: &Value,
-    anchors: &HashMap<&str, Vec<String>>,
-    reference: &str,
-) -> Option<Vec<String>> {
+fn targets(document: &Value, anchors: &HashMap<&str, Vec<String>>, reference: &str) -> Option<Vec<String>> {
     let fragment = percent_decoded(reference.strip_prefix('#')?)?;
     if fragment.is_empty() || fragment.starts_with('/') {
-        return document
-            .pointer(&fragment)
-            .is_some()
-            .then(|| vec![fragment]);
+        return document.pointer(&fragment).is_some().then(|| vec![fragment]);
     }
     anchors.get(fragment.as_str()).cloned()
 }

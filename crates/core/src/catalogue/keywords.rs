@@ -33,8 +33,9 @@ pub(super) fn holds(keyword: &str) -> Holds {
         | "contentSchema" => Holds::Schema,
         "allOf" | "anyOf" | "oneOf" | "prefixItems" => Holds::List,
         // `dependencies` may hold lists of names too; those are no schemas, and no code here takes a list for one.
-        "properties" | "patternProperties" | "dependentSchemas" | "$defs" | "definitions"
-        | "dependencies" => Holds::Map,
+        "properties" | "patternProperties" | "dependentSchemas" | "$defs" | "definitions" | "dependencies" => {
+            Holds::Map
+        }
         _ => Holds::Value,
     }
 }
@@ -45,10 +46,10 @@ pub(super) fn inner(under: &str, keyword: &str, value: &Value) -> impl Iterator<
     match (holds(keyword), value) {
         (Holds::Schema, _) => pointers.push(under.to_owned()),
         (Holds::List, Value::Array(inner)) => {
-            pointers.extend((0..inner.len()).map(|i| pointer::join(under, i)))
+            pointers.extend((0..inner.len()).map(|i| pointer::join(under, i)));
         }
         (Holds::Map, Value::Object(inner)) => {
-            pointers.extend(inner.keys().map(|name| pointer::join(under, name)))
+            pointers.extend(inner.keys().map(|name| pointer::join(under, name)));
         }
         _ => {}
     }
@@ -87,7 +88,7 @@ fn values(value: &Value) -> impl Iterator<Item = (usize, &Value)> {
         match value {
             Value::Array(items) => open.extend(items.iter().map(|item| (level + 1, item))),
             Value::Object(members) => {
-                open.extend(members.values().map(|member| (level + 1, member)))
+                open.extend(members.values().map(|member| (level + 1, member)));
             }
             _ => {}
         }

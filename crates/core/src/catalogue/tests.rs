@@ -8,9 +8,7 @@ use super::*;
 fn assert_refused(schema: &Value, pointer: &str, part_of_message: &str) {
     let faults = check_schema(schema).unwrap_err();
     assert!(
-        faults
-            .iter()
-            .any(|fault| fault.pointer == pointer && fault.message.contains(part_of_message)),
+        faults.iter().any(|fault| fault.pointer == pointer && fault.message.contains(part_of_message)),
         "{schema}: {faults:?}"
     );
 }
@@ -45,72 +43,34 @@ fn ordinary_schemas_are_accepted() {
 fn every_core_schema_would_be_accepted_and_fits_its_example() {
     for core_type in core_types() {
         for version in core_type.versions {
-            assert_eq!(
-                check_schema(&version.schema()),
-                Ok(()),
-                "{}",
-                core_type.name
-            );
-            assert_eq!(
-                faults(&version.schema(), &version.example()),
-                [],
-                "{}",
-                core_type.name
-            );
-            assert_eq!(
-                incompatibilities(&version.schema(), &version.schema()),
-                [],
-                "{}",
-                core_type.name
-            );
+            assert_eq!(check_schema(&version.schema()), Ok(()), "{}", core_type.name);
+            assert_eq!(faults(&version.schema(), &version.example()), [], "{}", core_type.name);
+            assert_eq!(incompatibilities(&version.schema(), &version.schema()), [], "{}", core_type.name);
         }
     }
 }
 
 #[test]
 fn a_payload_must_be_an_object() {
-    for schema in [
-        json!({}),
-        json!(true),
-        json!([]),
-        json!({ "type": "string" }),
-        json!({ "type": ["object", "null"] }),
-    ] {
+    for schema in
+        [json!({}), json!(true), json!([]), json!({ "type": "string" }), json!({ "type": ["object", "null"] })]
+    {
         assert_refused(&schema, "/type", "payloads are objects");
     }
 }
 
 #[test]
 fn a_schema_must_obey_the_metaschema() {
-    assert_refused(
-        &with_field(&json!({ "type": "text" })),
-        "/properties/a/type",
-        "",
-    );
-    assert_refused(
-        &json!({ "type": "object", "required": "a" }),
-        "/required",
-        "array",
-    );
-    assert_refused(
-        &with_field(&json!({ "minLength": -1 })),
-        "/properties/a/minLength",
-        "",
-    );
+    assert_refused(&with_field(&json!({ "type": "text" })), "/properties/a/type", "");
+    assert_refused(&json!({ "type": "object", "required": "a" }), "/required", "array");
+    assert_refused(&with_field(&json!({ "minLength": -1 })), "/properties/a/minLength", "");
     assert_refused(&with_field(&json!(5)), "/properties/a", "");
 }
 
 #[test]
 fn a_schema_must_stay_in_its_document() {
     for keyword in ["$ref", "$dynamicRef"] {
-        for target in [
-            "https://example.com/x",
-            "other.json#/a",
-            "",
-            DIALECT,
-            "file:///etc/passwd",
-            "//x/y",
-        ] {
+        for target in ["https://example.com/x", "other.json#/a", "", DIALECT, "file:///etc/passwd", "//x/y"] {
             assert_refused(
                 &with_field(&json!({ keyword: target })),
                 &format!("/properties/a/{keyword}"),
@@ -125,11 +85,7 @@ fn a_schema_must_stay_in_its_document() {
 
 #[test]
 fn an_inner_schema_cannot_start_a_document_of_its_own() {
-    assert_refused(
-        &with_field(&json!({ "$id": "inner" })),
-        "/properties/a/$id",
-        "root only",
-    );
+    assert_refused(&with_field(&json!({ "$id": "inner" })), "/properties/a/$id", "root only");
 }
 
 #[test]
@@ -139,35 +95,21 @@ fn only_one_dialect_is_spoken() {
         "/$schema",
         DIALECT,
     );
-    assert_refused(
-        &with_field(&json!({ "$schema": "https://example.com/mine" })),
-        "/properties/a/$schema",
-        DIALECT,
-    );
-    assert_refused(
-        &json!({ "type": "object", "$schema": 5 }),
-        "/$schema",
-        DIALECT,
-    );
+    assert_refused(&with_field(&json!({ "$schema": "https://example.com/mine" })), "/properties/a/$schema", DIALECT);
+    assert_refused(&json!({ "type": "object", "$schema": 5 }), "/$schema", DIALECT);
 }
 
 #[test]
 fn patterns_must_match_in_linear_time() {
     for pattern in ["(", "(?=a)b", "(a)\\1", "((a{500}){500}){500}"] {
-        assert_refused(
-            &with_field(&json!({ "pattern": pattern })),
-            "/properties/a/pattern",
-            "regex",
-        );
+        assert_refused(&with_field(&json!({ "pattern": pattern })), "/properties/a/pattern", "regex");
     }
 }
 
 #[test]
 fn size_and_depth_are_bounded() {
     let of_size = |bytes: usize| {
-        let empty = json!({ "type": "object", "description": "" })
-            .to_string()
-            .len();
+        let empty = json!({ "type": "object", "description": "" }).to_string().len();
         json!({ "type": "object", "description": "x".repeat(bytes - empty) })
     };
     assert_eq!(check_schema(&of_size(64 * 1024)), Ok(()));
@@ -183,15 +125,8 @@ fn size_and_depth_are_bounded() {
 
 #[test]
 fn at_most_twenty_faults_are_told_of_a_schema() {
-    let fields: serde_json::Map<_, _> = (0..50)
-        .map(|i| (format!("f{i}"), json!({ "type": "text" })))
-        .collect();
-    assert_eq!(
-        check_schema(&json!({ "type": "object", "properties": fields }))
-            .unwrap_err()
-            .len(),
-        20
-    );
+    let fields: serde_json::Map<_, _> = (0..50).map(|i| (format!("f{i}"), json!({ "type": "text" }))).collect();
+    assert_eq!(check_schema(&json!({ "type": "object", "properties": fields })).unwrap_err().len(), 20);
 }
 
 #[test]
@@ -199,11 +134,7 @@ fn the_cost_of_references_is_bounded() {
     let doubling = with_field(&json!({ "anyOf": [{ "$ref": "#" }, { "$ref": "#" }] }));
     assert_refused(&doubling, "", "multiply");
     assert!(PayloadValidator::compile(&doubling).is_err());
-    assert_refused(
-        &json!({ "type": "object", "allOf": [{ "$ref": "#" }] }),
-        "",
-        "refers to itself",
-    );
+    assert_refused(&json!({ "type": "object", "allOf": [{ "$ref": "#" }] }), "", "refers to itself");
 }
 
 /// Five schemas that wait for one another at each of 64 levels, held together by `wrap`.
@@ -219,12 +150,7 @@ fn deep(wrap: impl Fn(Value) -> Value) -> Value {
 #[test]
 fn the_longest_accepted_chains_fit_on_a_small_stack() {
     let definitions: serde_json::Map<_, _> = (0..159)
-        .map(|i| {
-            (
-                format!("d{i}"),
-                json!({ "not": { "$ref": format!("#/$defs/d{}", i + 1) } }),
-            )
-        })
+        .map(|i| (format!("d{i}"), json!({ "not": { "$ref": format!("#/$defs/d{}", i + 1) } })))
         .chain([("d159".to_owned(), json!({ "required": ["a"] }))])
         .collect();
     let schemas = [
@@ -238,22 +164,19 @@ fn the_longest_accepted_chains_fit_on_a_small_stack() {
         json!({ "type": "object", "$ref": "#/$defs/d0", "$defs": definitions }),
     ];
     for schema in schemas {
-        // One of these makes the checks go to the bottom, whatever the schema turns round.
         let payloads = [json!("not an object"), json!({})]
-            .map(|end| (0..63).fold(end, |inner, _| json!({ "a": inner })));
+            .map(|end| [62, 63].map(|levels| (0..levels).fold(end.clone(), |inner, _| json!({ "a": inner }))));
+        let name = schema.to_string();
         let check = move || {
             check_schema(&schema).unwrap();
             let validator = PayloadValidator::compile(&schema).unwrap();
-            payloads.map(|payload| validator.check(&payload).is_empty())
+            payloads.as_flattened().iter().map(|payload| validator.check(payload).is_empty()).collect::<Vec<_>>()
         };
         // An overflow ends the whole process. Threads of the server have 2 MiB.
-        let fits = std::thread::Builder::new()
-            .stack_size(1536 * 1024)
-            .spawn(check)
-            .unwrap()
-            .join()
-            .unwrap();
-        assert!(!(fits[0] && fits[1]));
+        let fits = std::thread::Builder::new().stack_size(1536 * 1024).spawn(check).unwrap().join().unwrap();
+        // What lies at the bottom decides, so the checks went there.
+        let bottom_decides = fits[0] != fits[2] || fits[1] != fits[3] || fits[0] != fits[1];
+        assert!(bottom_decides || name.contains("d159"), "{fits:?} {name}");
     }
 }
 
@@ -268,26 +191,14 @@ fn a_fault_of_a_payload_says_where_and_does_not_repeat_what() {
     let mut pointers: Vec<&str> = told.iter().map(|fault| fault.pointer.as_str()).collect();
     pointers.sort_unstable();
     assert_eq!(pointers, ["", "/a~1b/1", "/secret"]);
-    assert!(
-        told.iter().all(|fault| !fault.message.contains("hunter2")),
-        "{told:?}"
-    );
-    assert!(
-        told.iter().any(|fault| fault.message.contains("\"id\"")),
-        "{told:?}"
-    );
+    assert!(told.iter().all(|fault| !fault.message.contains("hunter2")), "{told:?}");
+    assert!(told.iter().any(|fault| fault.message.contains("\"id\"")), "{told:?}");
 }
 
 #[test]
 fn a_payload_that_fits_has_no_faults() {
     let schema = with_field(&json!({ "type": "integer" }));
-    assert_eq!(
-        faults(
-            &schema,
-            &json!({ "a": 1, "b": "unknown fields are welcome" })
-        ),
-        []
-    );
+    assert_eq!(faults(&schema, &json!({ "a": 1, "b": "unknown fields are welcome" })), []);
 }
 
 #[test]
@@ -299,10 +210,7 @@ fn at_most_twenty_faults_are_told_of_a_payload() {
 #[test]
 fn a_huge_payload_that_does_not_fit_has_one_fault() {
     let schema = with_field(&json!({ "items": { "type": "integer" } }));
-    assert_eq!(
-        faults(&schema, &json!({ "a": vec!["x"; 100_000] })).len(),
-        1
-    );
+    assert_eq!(faults(&schema, &json!({ "a": vec!["x"; 100_000] })).len(), 1);
 }
 
 #[test]

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 /// Nobody is left alone for longer than this.
 const LONGEST: Duration = Duration::from_hours(24);
-const MONTHS: [&str; 12] = [
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-];
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
 /// How long a `Retry-After` asks to be left alone, at most a day: a number of seconds or a date as RFC 9110 §5.6.7
@@ -15,12 +13,7 @@ pub fn parse_retry_after(value: &str, now_unix_seconds: i64) -> Option<Duration>
     let value = value.trim_matches([' ', '\t']);
     if !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit()) {
         // Digits alone can only fail to parse by being too many.
-        return Some(
-            value
-                .parse()
-                .map_or(LONGEST, Duration::from_secs)
-                .min(LONGEST),
-        );
+        return Some(value.parse().map_or(LONGEST, Duration::from_secs).min(LONGEST));
     }
     let wait = http_date(value)?.saturating_sub(now_unix_seconds);
     Some(Duration::from_secs(u64::try_from(wait).unwrap_or(0)).min(LONGEST))
@@ -50,9 +43,7 @@ fn http_date(text: &str) -> Option<i64> {
 }
 
 fn digits(text: &str, length: usize) -> Option<i64> {
-    (text.len() == length && text.bytes().all(|b| b.is_ascii_digit()))
-        .then(|| text.parse().ok())
-        .flatten()
+    (text.len() == length && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok()).flatten()
 }
 
 fn is_leap(year: i64) -> bool {
@@ -69,9 +60,8 @@ fn days_in(month: i64, year: i64) -> i64 {
 }
 
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    let days_before_year = |y: i64| {
-        365 * y + (y + 3).div_euclid(4) - (y + 99).div_euclid(100) + (y + 399).div_euclid(400)
-    };
+    let days_before_year =
+        |y: i64| 365 * y + (y + 3).div_euclid(4) - (y + 99).div_euclid(100) + (y + 399).div_euclid(400);
     let months: i64 = (1..month).map(|m| days_in(m, year)).sum();
     days_before_year(year) - days_before_year(1970) + months + day - 1
 }
@@ -93,30 +83,17 @@ mod tests {
             ("18446744073709551615", 86_400),
             ("99999999999999999999999999", 86_400),
         ] {
-            assert_eq!(
-                parse_retry_after(text, 0),
-                Some(Duration::from_secs(seconds)),
-                "{text}"
-            );
+            assert_eq!(parse_retry_after(text, 0), Some(Duration::from_secs(seconds)), "{text}");
         }
     }
 
     #[test]
     fn a_date_is_a_wait_from_now() {
         let date = "Sun, 06 Nov 1994 08:49:37 GMT";
-        for (now, seconds) in [
-            (784_111_747, 30),
-            (784_111_777, 0),
-            (784_111_999, 0),
-            (0, 86_400),
-            (i64::MIN, 86_400),
-            (i64::MAX, 0),
-        ] {
-            assert_eq!(
-                parse_retry_after(date, now),
-                Some(Duration::from_secs(seconds)),
-                "{now}"
-            );
+        for (now, seconds) in
+            [(784_111_747, 30), (784_111_777, 0), (784_111_999, 0), (0, 86_400), (i64::MIN, 86_400), (i64::MAX, 0)]
+        {
+            assert_eq!(parse_retry_after(date, now), Some(Duration::from_secs(seconds)), "{now}");
         }
     }
 

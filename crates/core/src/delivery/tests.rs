@@ -7,10 +7,7 @@ fn failure() -> Failure {
 }
 
 fn retry(after: Option<Duration>) -> Verdict {
-    Verdict::Retry {
-        after,
-        error: failure(),
-    }
+    Verdict::Retry { after, error: failure() }
 }
 
 fn delay(policy: &RetryPolicy, attempt: i64, after: Option<Duration>, chance: f64) -> Duration {
@@ -24,17 +21,9 @@ const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
 fn the_schedule_doubles_from_five_seconds_to_an_hour() {
-    let policy = RetryPolicy {
-        max_attempts: 20,
-        ..RetryPolicy::default()
-    };
-    let seconds: Vec<u64> = (1..=12)
-        .map(|attempt| delay(&policy, attempt, None, 1.0).as_secs())
-        .collect();
-    assert_eq!(
-        seconds,
-        [5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600]
-    );
+    let policy = RetryPolicy { max_attempts: 20, ..RetryPolicy::default() };
+    let seconds: Vec<u64> = (1..=12).map(|attempt| delay(&policy, attempt, None, 1.0).as_secs()).collect();
+    assert_eq!(seconds, [5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600]);
 }
 
 #[test]
@@ -56,26 +45,17 @@ fn chance_out_of_range_is_brought_into_it() {
 
 #[test]
 fn retry_after_wins_over_the_schedule() {
-    assert_eq!(
-        delay(&RetryPolicy::default(), 1, Some(60 * SECOND), 1.0),
-        60 * SECOND
-    );
+    assert_eq!(delay(&RetryPolicy::default(), 1, Some(60 * SECOND), 1.0), 60 * SECOND);
 }
 
 #[test]
 fn retry_after_never_shortens_the_schedule() {
-    assert_eq!(
-        delay(&RetryPolicy::default(), 3, Some(SECOND), 1.0),
-        20 * SECOND
-    );
+    assert_eq!(delay(&RetryPolicy::default(), 3, Some(SECOND), 1.0), 20 * SECOND);
 }
 
 #[test]
 fn retry_after_waits_no_longer_than_the_cap() {
-    assert_eq!(
-        delay(&RetryPolicy::default(), 1, Some(Duration::MAX), 0.0),
-        3600 * SECOND
-    );
+    assert_eq!(delay(&RetryPolicy::default(), 1, Some(Duration::MAX), 0.0), 3600 * SECOND);
 }
 
 #[test]
@@ -86,50 +66,28 @@ fn the_eighth_failure_is_the_last() {
     );
     assert_eq!(
         after_attempt(&policy, 8, retry(Some(SECOND)), 0.0),
-        Transition::Dead {
-            error: failure(),
-            disable_integration: false
-        }
+        Transition::Dead { error: failure(), disable_integration: false }
     );
 }
 
 #[test]
 fn a_success_on_the_last_attempt_is_a_success() {
-    assert_eq!(
-        after_attempt(&RetryPolicy::default(), 8, Verdict::Sent, 0.0),
-        Transition::Sent
-    );
+    assert_eq!(after_attempt(&RetryPolicy::default(), 8, Verdict::Sent, 0.0), Transition::Sent);
 }
 
 #[test]
 fn a_permanent_failure_is_dead_at_once() {
     assert_eq!(
-        after_attempt(
-            &RetryPolicy::default(),
-            1,
-            Verdict::Permanent { error: failure() },
-            0.0
-        ),
-        Transition::Dead {
-            error: failure(),
-            disable_integration: false
-        }
+        after_attempt(&RetryPolicy::default(), 1, Verdict::Permanent { error: failure() }, 0.0),
+        Transition::Dead { error: failure(), disable_integration: false }
     );
 }
 
 #[test]
 fn a_target_that_is_gone_takes_its_integration_with_it() {
     assert_eq!(
-        after_attempt(
-            &RetryPolicy::default(),
-            1,
-            Verdict::DisableIntegration { error: failure() },
-            0.0
-        ),
-        Transition::Dead {
-            error: failure(),
-            disable_integration: true
-        }
+        after_attempt(&RetryPolicy::default(), 1, Verdict::DisableIntegration { error: failure() }, 0.0),
+        Transition::Dead { error: failure(), disable_integration: true }
     );
 }
 
@@ -138,45 +96,27 @@ fn a_lost_attempt_is_repeated_while_the_budget_lasts() {
     let policy = RetryPolicy::default();
     assert_eq!(recover(&policy, 7), Recovery::Pending);
     for attempt in [8, 9, i64::MAX] {
-        assert!(matches!(
-            recover(&policy, attempt),
-            Recovery::Dead(Failure {
-                class: FailureClass::Transient,
-                ..
-            })
-        ));
+        assert!(matches!(recover(&policy, attempt), Recovery::Dead(Failure { class: FailureClass::Transient, .. })));
     }
 }
 
 #[test]
 fn only_the_dead_are_requeued() {
     for status in DeliveryStatus::ALL {
-        assert_eq!(
-            requeue(status) == RetryOutcome::Requeued,
-            status == DeliveryStatus::Dead,
-            "{status:?}"
-        );
+        assert_eq!(requeue(status) == RetryOutcome::Requeued, status == DeliveryStatus::Dead, "{status:?}");
     }
 }
 
 #[test]
 fn a_failure_text_is_one_bounded_line() {
-    let failure = Failure::new(
-        FailureClass::Payload,
-        format!("a\r\nb\0c\u{85}d\u{7f}{}", "é".repeat(600)),
-    );
+    let failure = Failure::new(FailureClass::Payload, format!("a\r\nb\0c\u{85}d\u{7f}{}", "é".repeat(600)));
     assert!(failure.text.starts_with("a  b c d é"), "{}", failure.text);
     assert_eq!(failure.text.chars().count(), 500);
 }
 
 fn policies() -> impl Strategy<Value = RetryPolicy> {
-    let durations = || {
-        prop_oneof![
-            Just(Duration::ZERO),
-            Just(Duration::MAX),
-            any::<u64>().prop_map(Duration::from_nanos)
-        ]
-    };
+    let durations =
+        || prop_oneof![Just(Duration::ZERO), Just(Duration::MAX), any::<u64>().prop_map(Duration::from_nanos)];
     (any::<u32>(), durations(), durations()).prop_map(|(max_attempts, base, cap)| RetryPolicy {
         max_attempts,
         base,

@@ -12,25 +12,14 @@ const MAX_POINTER_BYTES: usize = 16 * 1024;
 const FEW_KEYS: usize = 12;
 
 pub(super) fn scan(text: &str, max_depth: usize) -> Vec<Fault> {
-    let mut scanner = Scanner {
-        text,
-        at: 0,
-        max_depth,
-        frames: Vec::new(),
-        keys: Vec::new(),
-        faults: Vec::new(),
-        pointer_bytes: 0,
-    };
+    let mut scanner =
+        Scanner { text, at: 0, max_depth, frames: Vec::new(), keys: Vec::new(), faults: Vec::new(), pointer_bytes: 0 };
     if let Err(expected) = scanner.document() {
         let message = format!("not JSON at byte {}: {expected}", scanner.at);
         // Always told, also after twenty others: it decides what the text is.
         scanner.faults.truncate(MAX_FAULTS - 1);
         let pointer = scanner.pointer();
-        scanner.faults.push(Fault {
-            pointer,
-            message,
-            kind: FaultKind::Syntax,
-        });
+        scanner.faults.push(Fault { pointer, message, kind: FaultKind::Syntax });
     }
     scanner.faults
 }
@@ -79,11 +68,7 @@ impl<'a> Scanner<'a> {
             loop {
                 self.skip_space();
                 let Some(frame) = self.frames.last_mut() else {
-                    return if self.at == self.text.len() {
-                        Ok(())
-                    } else {
-                        Err("nothing more was expected")
-                    };
+                    return if self.at == self.text.len() { Ok(()) } else { Err("nothing more was expected") };
                 };
                 match (self.text.as_bytes().get(self.at), frame) {
                     (Some(b','), Frame::Array { index }) => {
@@ -98,7 +83,7 @@ impl<'a> Scanner<'a> {
                         break;
                     }
                     (Some(b']'), Frame::Array { .. }) | (Some(b'}'), Frame::Object { .. }) => {
-                        self.close()
+                        self.close();
                     }
                     (_, Frame::Array { .. }) => return Err("expected , or ]"),
                     (_, Frame::Object { .. }) => return Err("expected , or }"),
@@ -112,10 +97,7 @@ impl<'a> Scanner<'a> {
         self.skip_space();
         match self.peek() {
             Some(b'{') => {
-                self.open(Frame::Object {
-                    first: self.keys.len(),
-                    count: 0,
-                });
+                self.open(Frame::Object { first: self.keys.len(), count: 0 });
                 if self.peek() == Some(b'}') {
                     self.close();
                     return Ok(false);
@@ -175,11 +157,7 @@ impl<'a> Scanner<'a> {
         }
         let (raw, contents) = self.string()?;
         if !self.is_too_deep() {
-            self.keys.push(if contents.escapes {
-                Cow::Owned(unescaped(raw))
-            } else {
-                Cow::Borrowed(raw)
-            });
+            self.keys.push(if contents.escapes { Cow::Owned(unescaped(raw)) } else { Cow::Borrowed(raw) });
             if let Some(Frame::Object { count, .. }) = self.frames.last_mut() {
                 *count += 1;
             }
@@ -246,10 +224,8 @@ impl<'a> Scanner<'a> {
         self.at += 1;
         let mut unit = 0;
         for _ in 0..4 {
-            let digit = self
-                .peek()
-                .and_then(|b| char::from(b).to_digit(16))
-                .ok_or("expected four hexadecimal digits")?;
+            let digit =
+                self.peek().and_then(|b| char::from(b).to_digit(16)).ok_or("expected four hexadecimal digits")?;
             unit = unit * 16 + digit;
             self.at += 1;
         }
@@ -275,8 +251,7 @@ impl<'a> Scanner<'a> {
         if exponent || self.at - start > 300 {
             let number = self.text.get(start..self.at).unwrap_or_default();
             // serde_json is asked too: near the edge it rounds on its own, and it is what reads payloads here.
-            let fits = number.parse::<f64>().is_ok_and(f64::is_finite)
-                && serde_json::from_str::<f64>(number).is_ok();
+            let fits = number.parse::<f64>().is_ok_and(f64::is_finite) && serde_json::from_str::<f64>(number).is_ok();
             if !fits {
                 self.fault("the number is out of range".to_owned());
             }
@@ -296,12 +271,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn literal(&mut self, word: &str) -> Result<(), Syntax> {
-        if !self
-            .text
-            .as_bytes()
-            .get(self.at..)
-            .is_some_and(|rest| rest.starts_with(word.as_bytes()))
-        {
+        if !self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(word.as_bytes())) {
             return Err("expected a value");
         }
         self.at += word.len();
@@ -346,11 +316,7 @@ impl<'a> Scanner<'a> {
     fn push_fault(&mut self, pointer: String, message: String) {
         if self.faults.len() < MAX_FAULTS && self.pointer_bytes < MAX_POINTER_BYTES {
             self.pointer_bytes += pointer.len();
-            self.faults.push(Fault {
-                pointer,
-                message,
-                kind: FaultKind::Unkeepable,
-            });
+            self.faults.push(Fault { pointer, message, kind: FaultKind::Unkeepable });
         }
     }
 
@@ -362,10 +328,7 @@ impl<'a> Scanner<'a> {
                 Frame::Array { index } => pointer::push(&mut pointer, index),
                 Frame::Object { first, count } => {
                     // Before its first key, the place is the object itself.
-                    if let Some(key) = count
-                        .checked_sub(1)
-                        .and_then(|last| self.keys.get(first + last))
-                    {
+                    if let Some(key) = count.checked_sub(1).and_then(|last| self.keys.get(first + last)) {
                         pointer::push(&mut pointer, key);
                     }
                 }
@@ -379,18 +342,11 @@ impl<'a> Scanner<'a> {
 fn repeated(keys: &[Cow<'_, str>]) -> Vec<String> {
     let mut repeated: Vec<&str> = if keys.len() <= FEW_KEYS {
         let seen_before = |i: usize| keys.iter().take(i).any(|earlier| *earlier == keys[i]);
-        (1..keys.len())
-            .filter(|&i| seen_before(i))
-            .map(|i| keys[i].as_ref())
-            .collect()
+        (1..keys.len()).filter(|&i| seen_before(i)).map(|i| keys[i].as_ref()).collect()
     } else {
         let mut sorted: Vec<&str> = keys.iter().map(AsRef::as_ref).collect();
         sorted.sort_unstable();
-        sorted
-            .windows(2)
-            .filter(|pair| pair[0] == pair[1])
-            .map(|pair| pair[0])
-            .collect()
+        sorted.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect()
     };
     repeated.sort_unstable();
     repeated.dedup();
@@ -423,9 +379,7 @@ fn unescaped(raw: &str) -> String {
                 };
                 if let Some(low) = pair {
                     rest = ahead;
-                    text.extend(char::from_u32(
-                        0x1_0000 + ((unit - 0xD800) << 10) + (low - 0xDC00),
-                    ));
+                    text.extend(char::from_u32(0x1_0000 + ((unit - 0xD800) << 10) + (low - 0xDC00)));
                 } else {
                     text.push(char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER));
                 }
@@ -438,7 +392,5 @@ fn unescaped(raw: &str) -> String {
 }
 
 fn hex(digits: &mut std::str::Chars<'_>) -> u32 {
-    digits
-        .take(4)
-        .fold(0, |unit, c| unit * 16 + c.to_digit(16).unwrap_or(0))
+    digits.take(4).fold(0, |unit, c| unit * 16 + c.to_digit(16).unwrap_or(0))
 }

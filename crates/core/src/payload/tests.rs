@@ -4,10 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-const LIMITS: Limits = Limits {
-    max_bytes: 256 * 1024,
-    max_depth: 64,
-};
+const LIMITS: Limits = Limits { max_bytes: 256 * 1024, max_depth: 64 };
 
 /// Pointers and kinds of what is wrong, with what the messages hold.
 fn faults(text: &str) -> Vec<(String, FaultKind, String)> {
@@ -16,40 +13,22 @@ fn faults(text: &str) -> Vec<(String, FaultKind, String)> {
 
 fn faults_within(text: &str, limits: &Limits) -> Vec<(String, FaultKind, String)> {
     let found = check(text, limits).err().unwrap_or_default();
-    found
-        .into_iter()
-        .map(|fault| (fault.pointer, fault.kind, fault.message))
-        .collect()
+    found.into_iter().map(|fault| (fault.pointer, fault.kind, fault.message)).collect()
 }
 
 fn unkeepable(text: &str) -> Vec<(String, String)> {
     let found = faults(text);
-    assert!(
-        found
-            .iter()
-            .all(|(_, kind, _)| *kind == FaultKind::Unkeepable),
-        "{text}: {found:?}"
-    );
-    found
-        .into_iter()
-        .map(|(pointer, _, message)| (pointer, message))
-        .collect()
+    assert!(found.iter().all(|(_, kind, _)| *kind == FaultKind::Unkeepable), "{text}: {found:?}");
+    found.into_iter().map(|(pointer, _, message)| (pointer, message)).collect()
 }
 
 fn pointers(text: &str) -> Vec<String> {
-    unkeepable(text)
-        .into_iter()
-        .map(|(pointer, _)| pointer)
-        .collect()
+    unkeepable(text).into_iter().map(|(pointer, _)| pointer).collect()
 }
 
 #[track_caller]
 fn assert_only(text: &str, pointer: &str, message: &str) {
-    assert_eq!(
-        unkeepable(text),
-        [(pointer.to_owned(), message.to_owned())],
-        "{text}"
-    );
+    assert_eq!(unkeepable(text), [(pointer.to_owned(), message.to_owned())], "{text}");
 }
 
 #[test]
@@ -77,16 +56,8 @@ fn ordinary_json_is_kept() {
 
 #[test]
 fn a_repeated_key_is_named_once_at_its_place() {
-    assert_only(
-        r#"{"a":1,"b":2,"a":3,"a":4}"#,
-        "/a",
-        "the key occurs more than once",
-    );
-    assert_only(
-        r#"{"x":[0,{"a/b":1,"a\/b":2}]}"#,
-        "/x/1/a~1b",
-        "the key occurs more than once",
-    );
+    assert_only(r#"{"a":1,"b":2,"a":3,"a":4}"#, "/a", "the key occurs more than once");
+    assert_only(r#"{"x":[0,{"a/b":1,"a\/b":2}]}"#, "/x/1/a~1b", "the key occurs more than once");
     assert_only(r#"{"":1,"":2}"#, "/", "the key occurs more than once");
 }
 
@@ -112,15 +83,7 @@ fn an_escaped_nul_cannot_be_kept_in_value_or_key() {
 
 #[test]
 fn a_surrogate_must_have_its_pair() {
-    for text in [
-        r"\ud800",
-        r"\udc00",
-        r"\ud800x",
-        r"\ud800\n",
-        r"\ud800A",
-        r"\udc00\ud800",
-        r"\ud800\ud800\udc00",
-    ] {
+    for text in [r"\ud800", r"\udc00", r"\ud800x", r"\ud800\n", r"\ud800A", r"\udc00\ud800", r"\ud800\ud800\udc00"] {
         assert_only(&format!(r#"["{text}"]"#), "/0", "a surrogate stands alone");
     }
     assert_only(r#"{"\udead":1}"#, "/\u{fffd}", "a surrogate stands alone");
@@ -134,28 +97,15 @@ fn a_nul_after_a_lone_surrogate_is_seen_too() {
 #[test]
 fn numbers_beyond_a_double_are_out_of_range() {
     let long = "9".repeat(400);
-    for number in [
-        "1e309",
-        "-1e400",
-        "1E+99999999999999999999",
-        long.as_str(),
-        "1.8e308",
-    ] {
-        assert_only(
-            &format!(r#"{{"n":[{number}]}}"#),
-            "/n/0",
-            "the number is out of range",
-        );
+    for number in ["1e309", "-1e400", "1E+99999999999999999999", long.as_str(), "1.8e308"] {
+        assert_only(&format!(r#"{{"n":[{number}]}}"#), "/n/0", "the number is out of range");
     }
     assert_eq!(check(&"9".repeat(300), &LIMITS), Ok(()));
 }
 
 #[test]
 fn the_depth_limit_counts_the_outermost_level() {
-    let limits = Limits {
-        max_depth: 2,
-        ..LIMITS
-    };
+    let limits = Limits { max_depth: 2, ..LIMITS };
     assert_eq!(check(r#"{"a":[1]}"#, &limits), Ok(()));
     let found = faults_within(r#"{"a":[1,[2,[3]],{}],"b":{"c":{"d":{}}}}"#, &limits);
     let pointers: Vec<&str> = found.iter().map(|(pointer, ..)| pointer.as_str()).collect();
@@ -163,17 +113,13 @@ fn the_depth_limit_counts_the_outermost_level() {
     assert!(
         found
             .iter()
-            .all(|(_, kind, message)| *kind == FaultKind::Unkeepable
-                && message == "nested deeper than 2 levels")
+            .all(|(_, kind, message)| *kind == FaultKind::Unkeepable && message == "nested deeper than 2 levels")
     );
 }
 
 #[test]
 fn what_lies_too_deep_is_still_checked_for_syntax() {
-    let limits = Limits {
-        max_depth: 1,
-        ..LIMITS
-    };
+    let limits = Limits { max_depth: 1, ..LIMITS };
     let found = faults_within(r#"{"a":{"x":1e999,"x":"\u0000"},"b":2}"#, &limits);
     assert_eq!(found.len(), 1, "{found:?}");
     let found = faults_within(r#"{"a":{"x":{"y":!}}}"#, &limits);
@@ -182,18 +128,12 @@ fn what_lies_too_deep_is_still_checked_for_syntax() {
 
 #[test]
 fn a_hundred_thousand_levels_do_no_harm() {
-    let limits = Limits {
-        max_bytes: usize::MAX,
-        max_depth: 64,
-    };
+    let limits = Limits { max_bytes: usize::MAX, max_depth: 64 };
     let levels = 100_000;
     for (open, inner, close) in [("[", "", "]"), (r#"{"a":"#, "1", "}")] {
         let text = open.repeat(levels) + inner + &close.repeat(levels);
         assert_eq!(check(&text, &limits).unwrap_err().len(), 1);
-        let unlimited = Limits {
-            max_bytes: usize::MAX,
-            max_depth: usize::MAX,
-        };
+        let unlimited = Limits { max_bytes: usize::MAX, max_depth: usize::MAX };
         assert_eq!(check(&text, &unlimited), Ok(()));
         let broken = check(&open.repeat(levels), &limits).unwrap_err();
         assert_eq!(broken.last().unwrap().kind, FaultKind::Syntax);
@@ -202,18 +142,11 @@ fn a_hundred_thousand_levels_do_no_harm() {
 
 #[test]
 fn the_size_limit_counts_bytes() {
-    let limits = Limits {
-        max_bytes: 4,
-        max_depth: 64,
-    };
+    let limits = Limits { max_bytes: 4, max_depth: 64 };
     assert_eq!(check("\"é\"", &limits), Ok(()));
     assert_eq!(
         faults_within("\"éx\"", &limits),
-        [(
-            String::new(),
-            FaultKind::Unkeepable,
-            "longer than 4 bytes".to_owned()
-        )]
+        [(String::new(), FaultKind::Unkeepable, "longer than 4 bytes".to_owned())]
     );
 }
 
@@ -239,11 +172,7 @@ fn text_that_is_not_json_is_told_where_it_breaks() {
     ] {
         let found = faults(text);
         assert_eq!(found.len(), 1, "{text}: {found:?}");
-        assert_eq!(
-            (found[0].0.as_str(), found[0].1),
-            (pointer, FaultKind::Syntax),
-            "{text}"
-        );
+        assert_eq!((found[0].0.as_str(), found[0].1), (pointer, FaultKind::Syntax), "{text}");
         assert_eq!(found[0].2, format!("not JSON at {expected}"), "{text}");
     }
 }
@@ -258,11 +187,7 @@ fn at_most_twenty_faults_are_told_and_a_syntax_fault_is_always_among_them() {
 
 #[test]
 fn long_pointers_do_not_multiply() {
-    let text = format!(
-        r#"{{"{}":[{}0]}}"#,
-        "k".repeat(100_000),
-        r#""\u0000","#.repeat(50)
-    );
+    let text = format!(r#"{{"{}":[{}0]}}"#, "k".repeat(100_000), r#""\u0000","#.repeat(50));
     assert_eq!(pointers(&text).len(), 1);
 }
 
@@ -271,17 +196,14 @@ fn values() -> impl Strategy<Value = Value> {
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
-        any::<f64>()
-            .prop_filter("JSON has no infinity", |f| f.is_finite())
-            .prop_map(Value::from),
+        any::<f64>().prop_filter("JSON has no infinity", |f| f.is_finite()).prop_map(Value::from),
         "[^\0]*".prop_map(Value::from),
     ];
     scalar.prop_recursive(5, 40, 8, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..8).prop_map(Value::from),
-            prop::collection::hash_map("[^\0]{0,3}", inner, 0..8).prop_map(|members| Value::from(
-                members.into_iter().collect::<serde_json::Map<_, _>>()
-            )),
+            prop::collection::hash_map("[^\0]{0,3}", inner, 0..8)
+                .prop_map(|members| Value::from(members.into_iter().collect::<serde_json::Map<_, _>>())),
         ]
     })
 }
@@ -289,21 +211,17 @@ fn values() -> impl Strategy<Value = Value> {
 /// Texts near JSON: real ones with a few characters cut out, doubled or replaced, and soup of JSON's characters.
 fn nearly_json() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
-        "{", "}", "[", "]", ",", ":", "\"", "\\", "\\u00", "\\ud800", "\\udc00", "1", "0", "-",
-        ".", "e", "E+", "true", "null", " ", "\n", "a", "\u{1}", "é", "\"a\":", "\u{0}",
+        "{", "}", "[", "]", ",", ":", "\"", "\\", "\\u00", "\\ud800", "\\udc00", "1", "0", "-", ".", "e", "E+", "true",
+        "null", " ", "\n", "a", "\u{1}", "é", "\"a\":", "\u{0}",
     ]);
     let soup = prop::collection::vec(pieces.clone(), 0..14).prop_map(|pieces| pieces.concat());
-    let mutated = (values(), any::<prop::sample::Index>(), 0..3_usize, pieces).prop_map(
-        |(value, place, cut, piece)| {
+    let mutated =
+        (values(), any::<prop::sample::Index>(), 0..3_usize, pieces).prop_map(|(value, place, cut, piece)| {
             let characters: Vec<char> = value.to_string().chars().collect();
             let place = place.index(characters.len());
-            let (head, tail) = (
-                &characters[..place],
-                &characters[(place + cut).min(characters.len())..],
-            );
+            let (head, tail) = (&characters[..place], &characters[(place + cut).min(characters.len())..]);
             head.iter().collect::<String>() + piece + &tail.iter().collect::<String>()
-        },
-    );
+        });
     prop_oneof![soup, mutated]
 }
 
@@ -355,19 +273,10 @@ proptest! {
 
 fn doubled(value: &Value) -> String {
     match value {
-        Value::Array(items) => format!(
-            "[{}]",
-            items.iter().map(doubled).collect::<Vec<_>>().join(",")
-        ),
+        Value::Array(items) => format!("[{}]", items.iter().map(doubled).collect::<Vec<_>>().join(",")),
         Value::Object(members) => {
-            let member =
-                |(key, value): (&String, &Value)| format!("{}:{}", json!(key), doubled(value));
-            let all = members
-                .iter()
-                .take(1)
-                .chain(members)
-                .map(member)
-                .collect::<Vec<_>>();
+            let member = |(key, value): (&String, &Value)| format!("{}:{}", json!(key), doubled(value));
+            let all = members.iter().take(1).chain(members).map(member).collect::<Vec<_>>();
             format!("{{{}}}", all.join(","))
         }
         scalar => scalar.to_string(),

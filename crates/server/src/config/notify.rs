@@ -27,7 +27,7 @@ pub struct Notify {
 /// Flags of notifications.
 #[derive(Clone, Debug, Default, clap::Args, JsonSchema)]
 pub struct NotifyArgs {
-    /// Where Slack's API is (SLACK_API_BASE_URL; default https://slack.com/api)
+    /// Where Slack's API is (SLACK_API_BASE_URL; default `https://slack.com/api`)
     #[arg(long, value_name = "URL")]
     #[schemars(with = "String", extend("format" = "uri", "default" = SLACK_API))]
     pub slack_api_base_url: Option<BaseUrl>,

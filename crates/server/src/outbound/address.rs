@@ -1,7 +1,7 @@
 //! Which addresses are public: our own table of the IANA special-purpose registries.
 //!
 //! Decides by the address alone, never by a name, a port or configuration; what an operator allows beyond it is the
-//! business of [`super::egress`]. Anything that the table does not know to be public is not.
+//! business of [`super::Egress`]. Anything that the table does not know to be public is not.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

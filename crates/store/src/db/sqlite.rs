@@ -50,6 +50,7 @@ impl Handle {
     fn open_blocking(path: PathBuf, exclusive: bool, create: bool) -> Result<Self, Error> {
         // One file has one lock, by whatever link it is reached.
         let path = path.canonicalize().unwrap_or(path);
+        check_owner(&path)?;
         let lock = if exclusive { Some(lock(&path)?) } else { None };
         let writer = connect(&path, create)?;
         let (sender, mut jobs) = mpsc::channel::<Job>(QUEUE);
@@ -181,6 +182,19 @@ fn connect(path: &Path, create: bool) -> Result<Lite, Error> {
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     Ok(connection)
+}
+
+/// Refuses a file of another user: its companions would become ours, and its server could not write them any more.
+fn check_owner(path: &Path) -> Result<(), Error> {
+    use std::os::unix::fs::MetadataExt as _;
+    // A process owns its entry in /proc; where there is none, nothing can be compared.
+    match (std::fs::metadata(path), std::fs::metadata("/proc/self")) {
+        (Ok(file), Ok(own)) if file.uid() != own.uid() => Err(Error::Configuration(format!(
+            "{} belongs to the user with id {}, this process runs as {}; run it as that user",
+            path.display(), file.uid(), own.uid()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// One server a file; the lock ends with the process, however it ends.

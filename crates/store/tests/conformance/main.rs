@@ -9,6 +9,7 @@ mod announce;
 mod append;
 mod catalogue;
 mod filters;
+mod gate;
 mod idempotency;
 mod immutable;
 mod integrations;

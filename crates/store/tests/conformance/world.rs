@@ -7,7 +7,9 @@ use courant_api::access::{PrincipalCreate, PrincipalKind, WorkspaceCreate};
 use courant_api::event::EventPage;
 use courant_api::{Cursor, Event, EventId, IntegrationId, Permission, PrincipalId, Resource, TenantId, Timestamp, WorkspaceId};
 use courant_core::access::Grant;
-use courant_store::{Caller, Change, Changed, Error, EventDraft, EventQuery, Integration, KeyDraft, Options, Start, Store};
+use courant_store::{
+    Announced, Caller, Change, Changed, Error, EventDraft, EventQuery, Integration, KeyDraft, Options, Start, Store,
+};
 use courant_testkit::TestDatabase;
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -178,6 +180,17 @@ impl World {
     /// What was appended after a cursor.
     pub async fn since(&self, tenant: &Tenant, cursor: &str) -> Vec<Event> {
         self.page(tenant, EventQuery { start: after(cursor), ..query(1000) }).await.items
+    }
+
+    /// Announces what has been appended since the last time; how many deliveries that gave.
+    pub async fn announce(&self, now: Timestamp) -> u64 {
+        let from = self.store.announcer_position().await.unwrap();
+        let page = self.store.journal_scan(from, 1000).await.unwrap();
+        assert!(!page.has_more);
+        match self.store.announce(from, page.next, page.events, now).await.unwrap() {
+            Announced::Moved { deliveries } => deliveries,
+            Announced::Stale => panic!("somebody else announces here"),
+        }
     }
 
     /// A connection of the test's own to the same database.

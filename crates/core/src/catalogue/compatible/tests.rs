@@ -5,10 +5,7 @@ use super::super::PayloadValidator;
 use super::*;
 
 fn breaks(old: &Value, new: &Value) -> Vec<String> {
-    incompatibilities(old, new)
-        .into_iter()
-        .map(|fault| fault.pointer)
-        .collect()
+    incompatibilities(old, new).into_iter().map(|fault| fault.pointer).collect()
 }
 
 #[track_caller]
@@ -57,15 +54,9 @@ fn optional_fields_may_be_added_at_every_level() {
         "/properties/stops/items/properties/until",
         "/$defs/weight/properties/pounds",
     ] {
-        assert_fits(
-            &parcel(),
-            &changed(pointer, Some(json!({ "type": "string" }))),
-        );
+        assert_fits(&parcel(), &changed(pointer, Some(json!({ "type": "string" }))));
     }
-    assert_fits(
-        &parcel(),
-        &changed("/$defs/colour", Some(json!({ "type": "string" }))),
-    );
+    assert_fits(&parcel(), &changed("/$defs/colour", Some(json!({ "type": "string" }))));
     assert_fits(
         &json!({ "type": "object" }),
         &json!({ "type": "object", "properties": { "a": {} }, "$defs": { "b": {} } }),
@@ -89,10 +80,7 @@ fn what_is_for_people_may_change() {
 
 #[test]
 fn the_order_of_required_names_may_change() {
-    assert_fits(
-        &parcel(),
-        &changed("/required", Some(json!(["from", "id"]))),
-    );
+    assert_fits(&parcel(), &changed("/required", Some(json!(["from", "id"]))));
 }
 
 #[test]
@@ -100,82 +88,31 @@ fn every_other_change_is_named() {
     for (pointer, value, at) in [
         ("/properties/id", None, "/properties/id"),
         ("/properties", None, "/properties"),
-        (
-            "/properties/id/type",
-            Some(json!("integer")),
-            "/properties/id/type",
-        ),
-        (
-            "/properties/id/type",
-            Some(json!(["string", "null"])),
-            "/properties/id/type",
-        ),
+        ("/properties/id/type", Some(json!("integer")), "/properties/id/type"),
+        ("/properties/id/type", Some(json!(["string", "null"])), "/properties/id/type"),
         ("/properties/id/type", None, "/properties/id/type"),
-        (
-            "/properties/id/maxLength",
-            Some(json!(5)),
-            "/properties/id/maxLength",
-        ),
-        (
-            "/properties/id/default",
-            Some(json!("x")),
-            "/properties/id/default",
-        ),
+        ("/properties/id/maxLength", Some(json!(5)), "/properties/id/maxLength"),
+        ("/properties/id/default", Some(json!("x")), "/properties/id/default"),
         ("/properties/id", Some(json!(true)), "/properties/id"),
-        (
-            "/properties/from/properties/city",
-            None,
-            "/properties/from/properties/city",
-        ),
-        (
-            "/properties/from/required",
-            Some(json!(["city", "street"])),
-            "/properties/from/required",
-        ),
-        (
-            "/properties/from/additionalProperties",
-            Some(json!(false)),
-            "/properties/from/additionalProperties",
-        ),
-        (
-            "/properties/stops/items",
-            Some(json!(false)),
-            "/properties/stops/items",
-        ),
-        (
-            "/properties/weight/$ref",
-            Some(json!("#")),
-            "/properties/weight/$ref",
-        ),
-        (
-            "/required",
-            Some(json!(["id", "from", "stops"])),
-            "/required",
-        ),
+        ("/properties/from/properties/city", None, "/properties/from/properties/city"),
+        ("/properties/from/required", Some(json!(["city", "street"])), "/properties/from/required"),
+        ("/properties/from/additionalProperties", Some(json!(false)), "/properties/from/additionalProperties"),
+        ("/properties/stops/items", Some(json!(false)), "/properties/stops/items"),
+        ("/properties/weight/$ref", Some(json!("#")), "/properties/weight/$ref"),
+        ("/required", Some(json!(["id", "from", "stops"])), "/required"),
         ("/required", Some(json!(["id"])), "/required"),
         ("/required", None, "/required"),
         ("/additionalProperties", None, "/additionalProperties"),
-        (
-            "/additionalProperties",
-            Some(json!({})),
-            "/additionalProperties",
-        ),
+        ("/additionalProperties", Some(json!({})), "/additionalProperties"),
         ("/minProperties", Some(json!(1)), "/minProperties"),
         ("/allOf", Some(json!([{}])), "/allOf"),
         ("/x-unknown", Some(json!(1)), "/x-unknown"),
         ("/$defs/weight", None, "/$defs/weight"),
         ("/$defs", None, "/$defs"),
-        (
-            "/$defs/weight/properties/grams/type",
-            Some(json!("number")),
-            "/$defs/weight/properties/grams/type",
-        ),
+        ("/$defs/weight/properties/grams/type", Some(json!("number")), "/$defs/weight/properties/grams/type"),
     ] {
         let found = breaks(&parcel(), &changed(pointer, value.clone()));
-        assert!(
-            !found.is_empty() && found.iter().all(|found| found == at),
-            "{pointer} {value:?}: {found:?}"
-        );
+        assert!(!found.is_empty() && found.iter().all(|found| found == at), "{pointer} {value:?}: {found:?}");
     }
 }
 
@@ -202,7 +139,8 @@ fn words_for_people_may_change_inside_keywords_that_are_fixed() {
 fn a_field_cannot_be_added_where_unnamed_fields_have_a_schema() {
     for keyword in ["additionalProperties", "unevaluatedProperties"] {
         let old = json!({ "type": "object", "properties": {}, keyword: { "type": "string" } });
-        let new = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, keyword: { "type": "string" } });
+        let new =
+            json!({ "type": "object", "properties": { "n": { "type": "integer" } }, keyword: { "type": "string" } });
         assert_eq!(breaks(&old, &new), ["/properties/n"], "{keyword}");
     }
     let old = json!({ "type": "object", "patternProperties": { "^n": { "type": "string" } } });
@@ -222,17 +160,8 @@ fn fields_cannot_be_named_where_anything_was_allowed() {
 fn definitions_are_fixed_where_one_may_be_used_to_refuse() {
     let of = |definition: Value| json!({ "type": "object", "properties": { "a": { "not": { "$ref": "#/$defs/x" } } }, "$defs": { "x": definition } });
     let old = of(json!({ "type": "object", "properties": { "k": {} } }));
-    assert_eq!(
-        breaks(
-            &old,
-            &of(json!({ "type": "object", "properties": { "k": {}, "l": {} } }))
-        ),
-        ["/$defs/x"]
-    );
-    assert_fits(
-        &old,
-        &of(json!({ "type": "object", "title": "X", "properties": { "k": {} } })),
-    );
+    assert_eq!(breaks(&old, &of(json!({ "type": "object", "properties": { "k": {}, "l": {} } }))), ["/$defs/x"]);
+    assert_fits(&old, &of(json!({ "type": "object", "title": "X", "properties": { "k": {} } })));
 }
 
 fn schemas() -> impl Strategy<Value = Value> {
@@ -243,15 +172,16 @@ fn schemas() -> impl Strategy<Value = Value> {
     ]);
     leaf.prop_recursive(3, 12, 3, |inner| {
         (prop::collection::hash_map("[a-c]", inner, 0..3), prop::sample::subsequence(vec!["a", "b", "c"], 0..2))
-            .prop_map(|(properties, required)| json!({ "type": "object", "properties": properties, "required": required }))
+            .prop_map(
+                |(properties, required)| json!({ "type": "object", "properties": properties, "required": required }),
+            )
     })
 }
 
 fn payloads() -> impl Strategy<Value = Value> {
     let leaf = prop::sample::select(vec![json!("a"), json!(1), json!(null)]);
     leaf.prop_recursive(3, 12, 3, |inner| {
-        prop::collection::hash_map("[a-c]", inner, 0..3)
-            .prop_map(|members| members.into_iter().collect::<Value>())
+        prop::collection::hash_map("[a-c]", inner, 0..3).prop_map(|members| members.into_iter().collect::<Value>())
     })
 }
 

@@ -22,13 +22,8 @@ fn chain(length: usize, times: usize, wrap: impl Fn(Vec<Value>) -> Value) -> Val
 
 #[test]
 fn fields_side_by_side_do_not_add_up() {
-    let fields: Map<String, Value> = (0..1500)
-        .map(|i| (format!("f{i}"), json!({ "type": "string" })))
-        .collect();
-    assert_eq!(
-        visits(&json!({ "type": "object", "properties": fields })).unwrap(),
-        1
-    );
+    let fields: Map<String, Value> = (0..1500).map(|i| (format!("f{i}"), json!({ "type": "string" }))).collect();
+    assert_eq!(visits(&json!({ "type": "object", "properties": fields })).unwrap(), 1);
 }
 
 #[test]
@@ -83,10 +78,7 @@ fn what_decides_leftovers_is_counted_more_than_once() {
     assert!(visits(&nested(5)).is_err());
     let again = json!({ "allOf": [{ "properties": { "a": { "$ref": "#" } } }], "unevaluatedProperties": false });
     assert!(visits(&again).is_err());
-    assert!(
-        visits(&json!({ "properties": { "a": { "$ref": "#" } }, "unevaluatedProperties": false }))
-            .is_ok()
-    );
+    assert!(visits(&json!({ "properties": { "a": { "$ref": "#" } }, "unevaluatedProperties": false })).is_ok());
 }
 
 #[test]
@@ -127,10 +119,7 @@ fn a_reference_that_leads_nowhere_is_named() {
         let schema = json!({ "$defs": { "a": {} }, "properties": { "x": { "$ref": reference } } });
         assert_eq!(
             refused(&schema),
-            (
-                "/properties/x/$ref".into(),
-                "leads to nothing in this schema".into()
-            ),
+            ("/properties/x/$ref".into(), "leads to nothing in this schema".into()),
             "{reference}"
         );
     }

@@ -1,0 +1,2 @@
+//! The benchmarks' command line.
+fn main() {}
