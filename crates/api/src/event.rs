@@ -102,7 +102,9 @@ pub struct EventPage {
     pub items: Vec<Event>,
     /// Where to read on; always there, and past everything the filter left out.
     pub next_cursor: String,
-    /// Whether reading on at once may give more.
+    /// Pass it as `before` for the page before this one; null when there is none, or on an empty page.
+    pub prev_cursor: Option<String>,
+    /// Whether reading on at once may give more; with `before`, whether reading further back may.
     pub has_more: bool,
 }
 

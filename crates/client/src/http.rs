@@ -172,6 +172,10 @@ impl ClientBuilder {
             // No redirect is followed, so TLS is never used: a machine without root certificates is good enough.
             http = http.tls_certs_only([]);
         }
+        if url.is_loopback() {
+            // A proxy's loopback is another machine.
+            http = http.no_proxy();
+        }
         let http = http
             .build()
             .map_err(|e| ClientError::Invalid(format!("cannot set up HTTP: {}", chain(&e.without_url()))))?;

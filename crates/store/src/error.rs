@@ -51,10 +51,10 @@ pub enum Error {
     #[error("the cursor belongs to another journal or lies ahead of this one")]
     CursorFromOtherJournal,
     /// Retention has deleted the position.
-    #[error("the position is below the journal's floor {floor}")]
+    #[error("retention has deleted the cursor's position")]
     CursorBelowFloor {
-        /// The first position that can be read after.
-        floor: i64,
+        /// The cursor of the first position that can be read after.
+        floor: String,
     },
     /// The database cannot be reached or is overloaded; nothing happened.
     #[error("database unavailable: {0}")]

@@ -64,6 +64,7 @@ impl Options {
 pub struct Store {
     db: Db,
     identity: journal::Identity,
+    appender: journal::Appender,
 }
 
 impl Store {
@@ -71,7 +72,12 @@ impl Store {
     pub async fn open(options: &Options) -> Result<Self, Error> {
         let db = Db::open(options).await?;
         let identity = journal::identity(&db).await?;
-        Ok(Self { db, identity })
+        #[cfg(feature = "testing")]
+        let grouped = options.barrier.is_none();
+        #[cfg(not(feature = "testing"))]
+        let grouped = true;
+        let appender = journal::Appender::start(&db, grouped);
+        Ok(Self { db, identity, appender })
     }
 
     /// Whether this is the embedded database, which has one server.

@@ -3,6 +3,10 @@
 //! Only tests depend on this crate; nothing in it may be reachable from the shipped binary.
 
 pub mod database;
+mod eventually;
 pub mod postgres;
+pub mod receiver;
 
 pub use database::TestDatabase;
+pub use eventually::{PATIENCE, eventually};
+pub use receiver::{Answer, Arrival, Receiver};

@@ -52,6 +52,15 @@ impl ClientUrl {
         self.root.scheme() == "https"
     }
 
+    pub(crate) fn is_loopback(&self) -> bool {
+        match self.root.host() {
+            Some(url::Host::Domain(name)) => name.trim_end_matches('.').eq_ignore_ascii_case("localhost"),
+            Some(url::Host::Ipv4(address)) => address.is_loopback(),
+            Some(url::Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        }
+    }
+
     /// The address of an API path.
     pub(crate) fn join(&self, path: &str, query: &Query) -> Url {
         let mut url = self.root.clone();
@@ -66,6 +75,16 @@ impl ClientUrl {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_this_machine_is_loopback() {
+        for text in ["http://localhost:1", "http://LOCALHOST.", "http://127.0.0.1", "http://127.9.9.9", "http://[::1]:1"] {
+            assert!(text.parse::<ClientUrl>().unwrap().is_loopback(), "{text}");
+        }
+        for text in ["http://localhost.example.com", "http://10.0.0.1", "http://[::2]", "https://example.com"] {
+            assert!(!text.parse::<ClientUrl>().unwrap().is_loopback(), "{text}");
+        }
+    }
 
     #[test]
     fn the_root_is_found_under_a_trailing_api_path() {

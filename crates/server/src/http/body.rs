@@ -66,6 +66,10 @@ pub(super) async fn read(
 pub(super) fn parse<B: DeserializeOwned>(route: &Route, text: &str) -> Result<B, ApiError> {
     // `()` reads the JSON `null`, and nothing else.
     let text = if route.takes_body() { text } else { "null" };
+    // Serde would read a list as the fields of a struct in their order, which is nobody's contract.
+    if text.trim_start().starts_with('[') {
+        return Err(ApiError::invalid_field("", "must be an object"));
+    }
     serde_json::from_str(text).map_err(|first| {
         let mut deserializer = serde_json::Deserializer::from_str(text);
         match serde_path_to_error::deserialize::<_, B>(&mut deserializer) {

@@ -21,7 +21,9 @@ impl From<Error> for ApiError {
             Error::IdempotencyConflict => Self::new(ErrorCode::IdempotencyConflict, text),
             Error::IdempotencyInFlight => Self::new(ErrorCode::IdempotencyInFlight, text),
             Error::CursorFromOtherJournal => Self::new(ErrorCode::CursorFromOtherJournal, text),
-            Error::CursorBelowFloor { .. } => Self::new(ErrorCode::CursorBelowJournalFloor, text),
+            Error::CursorBelowFloor { floor } => {
+                Self::new(ErrorCode::CursorBelowJournalFloor, text).detail("floorCursor", floor)
+            }
             Error::Invalid { field, message } => Self::invalid_field(&field, &message),
             Error::IncompatibleSchema { faults, .. } => {
                 Self::new(ErrorCode::IncompatibleSchemaVersion, text).detail("errors", fault_list(&faults))

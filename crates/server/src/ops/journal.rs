@@ -32,8 +32,8 @@ pub async fn events_read(app: &App, caller: &Caller, mut query: EventQuery, wait
     loop {
         appended.mark_unchanged();
         let page = app.store.event_page(caller.tenant_id, query.clone()).await?;
-        let tail = matches!(query.start, Start::Tail);
-        if !page.items.is_empty() || tail || Instant::now() >= until {
+        let still = matches!(query.start, Start::Tail | Start::Before(_));
+        if !page.items.is_empty() || still || Instant::now() >= until {
             return Ok(page);
         }
         let cursor = courant_api::Cursor::decode(&page.next_cursor).map_err(ApiError::internal)?;

@@ -119,6 +119,10 @@ async fn mark(app: Arc<App>, mut ends: mpsc::UnboundedReceiver<Done>) {
             match app.store.delivery_finish(marks.clone(), clock::now()).await {
                 Ok(landed) => {
                     count(&marks, &landed);
+                    if marks.iter().any(|m| matches!(m.outcome, Outcome::Retry { .. })) {
+                        // The claiming loop learns when the next attempt is due.
+                        app.wake_outbox();
+                    }
                     break;
                 }
                 Err(error) if since.elapsed() < STALE / 2 => {

@@ -72,6 +72,11 @@ impl Tx {
         self.events.push(event);
     }
 
+    /// How many events this unit has appended so far.
+    pub fn appended_count(&self) -> usize {
+        self.events.len()
+    }
+
     /// The rows of a statement.
     pub async fn query(&mut self, statement: &'static Statement, params: &[Value]) -> Result<Vec<Row>, Error> {
         statement.count(self.dialect());

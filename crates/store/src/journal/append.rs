@@ -1,12 +1,13 @@
 //! Appending what producers outside the core publish.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use courant_api::{EventId, WorkspaceId};
+use courant_api::{EventId, TenantId, WorkspaceId};
+use uuid::Uuid;
 use serde_json::value::RawValue;
 
 use crate::change::{Change, fresh_id};
-use crate::db::{Appended, NewEvent, Row, Statement, Tx, params};
+use crate::db::{Appended, Db, NewEvent, Row, Statement, Tx, params};
 use crate::{Error, Store};
 
 use super::Position;
@@ -55,14 +56,21 @@ pub(super) static FIND_WORKSPACES: Statement = Statement::new(
     "SELECT id FROM workspace WHERE tenant_id = $1 AND archived_at IS NULL AND id IN {uuids $2}",
 );
 
+/// One producer's request.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    pub change: Change,
+    pub drafts: Vec<EventDraft>,
+}
+
 /// Where a draft's position comes from.
-#[derive(Clone, Copy)]
-enum Place {
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
     /// It stood in the journal before.
     Stored(EventId, Position),
     /// It is the n-th of the events that this unit appends.
     New(usize),
-    /// It repeats that one, within the same request.
+    /// It repeats that one.
     Again(usize),
 }
 
@@ -70,69 +78,103 @@ impl Store {
     /// Appends drafts in their order, all or none. One whose id stands in the journal with the same content is
     /// answered as a duplicate; with other content the whole append is refused.
     pub async fn event_append(&self, change: Change, drafts: Vec<EventDraft>) -> Result<Vec<AppendOutcome>, Error> {
-        let committed = self.db.write((change, drafts), |tx, (change, drafts)| {
-            Box::pin(async move { append(tx, change, drafts).await })
-        });
-        let committed = committed.await?;
-        let place = |n: usize| committed.appended.get(n).copied().ok_or_else(|| Error::Corrupt("append answered too few rows".into()));
-        committed
-            .value
-            .into_iter()
-            .map(|p| match p {
-                Place::Stored(id, seq) => Ok(AppendOutcome { id, seq, duplicate: true }),
-                Place::New(n) => place(n).map(|Appended { id, seq }| AppendOutcome { id, seq, duplicate: false }),
-                Place::Again(n) => place(n).map(|Appended { id, seq }| AppendOutcome { id, seq, duplicate: true }),
-            })
-            .collect()
+        self.appender.append(Request { change, drafts }).await
     }
 }
 
-async fn append(tx: &mut Tx, change: &Change, drafts: &[EventDraft]) -> Result<Vec<Place>, Error> {
-    check_workspaces(tx, change, drafts).await?;
-    let given: Vec<_> = drafts.iter().filter_map(|d| d.id).map(EventId::uuid).collect();
-    let mut stored: HashMap<EventId, Row> = HashMap::new();
-    if !given.is_empty() {
-        for row in tx.query(&FIND_BY_IDS, params![change.tenant_id, given]).await? {
-            stored.insert(row.get(0)?, row);
+/// Appends several requests in one unit of work; each is refused or appended as a whole, whatever becomes of the others.
+pub(super) async fn append_all(db: &Db, requests: Vec<Request>) -> Result<Vec<Result<Vec<AppendOutcome>, Error>>, Error> {
+    let committed = db.write(requests, |tx, requests| Box::pin(async move {
+        let mut batch = Batch::look_up(tx, requests).await?;
+        Ok(requests.iter().map(|request| batch.place(tx, request)).collect::<Vec<_>>())
+    }));
+    let committed = committed.await?;
+    let outcome = |place: Place| match place {
+        Place::Stored(id, seq) => Ok(AppendOutcome { id, seq, duplicate: true }),
+        Place::New(n) | Place::Again(n) => {
+            let Appended { id, seq } = *committed
+                .appended
+                .get(n)
+                .ok_or_else(|| Error::Corrupt("an append answered too few rows".into()))?;
+            Ok(AppendOutcome { id, seq, duplicate: matches!(place, Place::Again(_)) })
         }
-    }
-    let mut fresh: HashMap<EventId, usize> = HashMap::new();
-    let mut places = Vec::with_capacity(drafts.len());
-    let mut appended: Vec<&EventDraft> = Vec::with_capacity(drafts.len());
-    for draft in drafts {
-        let id = draft.id.unwrap_or_else(|| fresh_id().into());
-        let place = if let Some(row) = stored.get(&id) {
-            if !same_content(draft, row)? {
-                return Err(Error::EventIdConflict(id));
-            }
-            Place::Stored(id, row.get(1)?)
-        } else if let Some(&n) = fresh.get(&id) {
-            if !same_draft(draft, appended[n]) {
-                return Err(Error::EventIdConflict(id));
-            }
-            Place::Again(n)
-        } else {
-            let n = appended.len();
-            fresh.insert(id, n);
-            appended.push(draft);
-            tx.append(new_event(change, draft, id));
-            Place::New(n)
-        };
-        places.push(place);
-    }
-    Ok(places)
+    };
+    Ok(committed
+        .value
+        .into_iter()
+        .map(|places| places.and_then(|places| places.into_iter().map(outcome).collect()))
+        .collect())
 }
 
-async fn check_workspaces(tx: &mut Tx, change: &Change, drafts: &[EventDraft]) -> Result<(), Error> {
-    let mut wanted: Vec<_> = drafts.iter().filter_map(|d| d.workspace_id).map(WorkspaceId::uuid).collect();
-    wanted.sort_unstable();
-    wanted.dedup();
-    if wanted.is_empty() {
-        return Ok(());
+/// What a unit knows: what stood in the journal before, which workspaces there are, and what it has appended itself.
+struct Batch<'a> {
+    stored: HashMap<(TenantId, EventId), Row>,
+    workspaces: HashSet<(TenantId, WorkspaceId)>,
+    fresh: HashMap<(TenantId, EventId), (usize, &'a EventDraft)>,
+}
+
+impl<'a> Batch<'a> {
+    /// One look for each tenant, not for each request.
+    async fn look_up(tx: &mut Tx, requests: &[Request]) -> Result<Self, Error> {
+        let mut wanted: HashMap<TenantId, (HashSet<Uuid>, HashSet<Uuid>)> = HashMap::new();
+        for Request { change, drafts } in requests {
+            let (ids, workspaces) = wanted.entry(change.tenant_id).or_default();
+            ids.extend(drafts.iter().filter_map(|d| d.id).map(EventId::uuid));
+            workspaces.extend(drafts.iter().filter_map(|d| d.workspace_id).map(WorkspaceId::uuid));
+        }
+        let mut batch = Self { stored: HashMap::new(), workspaces: HashSet::new(), fresh: HashMap::new() };
+        for (tenant, (ids, workspaces)) in wanted {
+            if !ids.is_empty() {
+                for row in tx.query(&FIND_BY_IDS, params![tenant, ids.into_iter().collect::<Vec<_>>()]).await? {
+                    batch.stored.insert((tenant, row.get(0)?), row);
+                }
+            }
+            if !workspaces.is_empty() {
+                let workspaces: Vec<_> = workspaces.into_iter().collect();
+                for row in tx.query(&FIND_WORKSPACES, params![tenant, workspaces]).await? {
+                    batch.workspaces.insert((tenant, row.get(0)?));
+                }
+            }
+        }
+        Ok(batch)
     }
-    let count = wanted.len();
-    let found = tx.query(&FIND_WORKSPACES, params![change.tenant_id, wanted]).await?;
-    if found.len() == count { Ok(()) } else { Err(Error::NotFound("workspace")) }
+
+    /// Finds a place for each draft of a request and buffers what is new, unless one of them is refused.
+    fn place(&mut self, tx: &mut Tx, Request { change, drafts }: &'a Request) -> Result<Vec<Place>, Error> {
+        let tenant = change.tenant_id;
+        let mut places = Vec::with_capacity(drafts.len());
+        let mut new: Vec<((TenantId, EventId), &'a EventDraft)> = Vec::with_capacity(drafts.len());
+        let first = tx.appended_count();
+        for draft in drafts {
+            if draft.workspace_id.is_some_and(|id| !self.workspaces.contains(&(tenant, id))) {
+                return Err(Error::NotFound("workspace"));
+            }
+            let id = draft.id.unwrap_or_else(|| fresh_id().into());
+            let key = (tenant, id);
+            let known = self.fresh.get(&key).copied();
+            let known = known.or_else(|| new.iter().position(|(k, _)| *k == key).map(|n| (first + n, new[n].1)));
+            let place = if let Some(row) = self.stored.get(&key) {
+                if !same_content(draft, row)? {
+                    return Err(Error::EventIdConflict(id));
+                }
+                Place::Stored(id, row.get(1)?)
+            } else if let Some((n, before)) = known {
+                if !same_draft(draft, before) {
+                    return Err(Error::EventIdConflict(id));
+                }
+                Place::Again(n)
+            } else {
+                new.push((key, draft));
+                Place::New(first + new.len() - 1)
+            };
+            places.push(place);
+        }
+        for (n, (key, draft)) in new.into_iter().enumerate() {
+            tx.append(new_event(change, draft, key.1));
+            self.fresh.insert(key, (first + n, draft));
+        }
+        Ok(places)
+    }
 }
 
 fn new_event(change: &Change, draft: &EventDraft, id: EventId) -> NewEvent {

@@ -4,6 +4,7 @@
 //! every event once, in one order, however many writers commit in whatever order.
 
 mod append;
+mod group;
 mod page;
 
 use courant_api::cursor::JournalId;
@@ -12,6 +13,7 @@ use courant_api::{Cursor, Event, EventId, TenantId};
 use uuid::Uuid;
 
 pub use append::{AppendOutcome, EventDraft};
+pub(crate) use group::Appender;
 pub use page::{EventQuery, ScanBatch, Start};
 
 #[cfg(feature = "testing")]
@@ -26,7 +28,7 @@ pub type Position = i64;
 #[cfg(feature = "testing")]
 pub(crate) static STATEMENTS: &[&Statement] = &[
     &append::FIND_BY_IDS, &append::FIND_WORKSPACES, &page::BY_ID, &page::GREATEST, &page::PLAIN, &page::PLAIN_BACK,
-    &page::ENTITY, &page::ENTITY_BACK, &page::WALK, &page::WALK_BACK, &page::WORKSPACE_EXISTS, &page::SCAN,
+    &page::ENTITY, &page::ENTITY_BACK, &page::WALK, &page::WALK_BACK, &page::WORKSPACE_EXISTS, &page::SCAN, &page::NEXT_TIME, &page::FIRST_SINCE,
 ];
 
 /// What names a journal in its cursors.

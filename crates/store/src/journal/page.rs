@@ -4,7 +4,8 @@
 //! was cached decides what is left out. A filtered page walks the tenant's events in order, at most [`WALK_ROWS`] a
 //! statement and [`WALKS`] statements a page, and hands out the cursor it has proven.
 
-use courant_api::{Cursor, Event, TenantId, WorkspaceId};
+use courant_api::event::EventPage;
+use courant_api::{Cursor, Event, TenantId, Timestamp, WorkspaceId};
 
 use super::{Position, State, event, event_columns, state};
 use crate::db::{Statement, Tx, Value, params};
@@ -12,6 +13,8 @@ use crate::{Error, Store};
 
 /// Events that one statement of a filtered page looks at.
 const WALK_ROWS: i64 = 10_000;
+/// How far the order of times may differ from that of positions.
+const DISORDER_US: i64 = 60_000_000;
 /// Statements of one filtered page.
 const WALKS: usize = 4;
 
@@ -41,6 +44,10 @@ pub enum Start {
     After(Cursor),
     /// At the newest `limit` matching events.
     Tail,
+    /// At the `limit` matching events just before the position of a cursor.
+    Before(Cursor),
+    /// At the first event that was appended at or after a time.
+    Since(Timestamp),
 }
 
 /// A page for the server's own consumers: every tenant's events.
@@ -127,6 +134,15 @@ pub(super) static GREATEST: Statement = Statement::new(
     "SELECT CASE WHEN m.seq > j.floor_seq THEN m.seq ELSE j.floor_seq END
     FROM journal j, (SELECT coalesce(max(e.seq), 0) AS seq FROM event e) m",
 );
+/// The first event after $2, up to $3.
+pub(super) static NEXT_TIME: Statement = Statement::new(
+    "journal.NEXT_TIME",
+    "SELECT seq, occurred_at FROM event WHERE tenant_id = $1 AND seq > $2 AND seq <= $3 ORDER BY seq LIMIT 1",
+);
+pub(super) static FIRST_SINCE: Statement = Statement::new(
+    "journal.FIRST_SINCE",
+    "SELECT seq FROM event WHERE tenant_id = $1 AND seq > $2 AND seq <= $3 AND occurred_at >= $4 ORDER BY seq LIMIT 1",
+);
 pub(super) static SCAN: Statement = Statement::new(
     "journal.SCAN",
     concat!("SELECT ", event_columns!(), " FROM event e WHERE e.seq > $1 AND e.seq <= $2 ORDER BY e.seq LIMIT $3"),
@@ -145,7 +161,7 @@ impl Store {
         &self,
         tenant: TenantId,
         query: EventQuery,
-    ) -> Result<courant_api::event::EventPage, Error> {
+    ) -> Result<EventPage, Error> {
         self.db.read((tenant, query), |tx, (tenant, query)| Box::pin(page(tx, *tenant, query))).await
     }
 
@@ -166,24 +182,22 @@ impl Store {
     }
 }
 
-async fn page(tx: &mut Tx, tenant: TenantId, query: &EventQuery) -> Result<courant_api::event::EventPage, Error> {
+async fn page(tx: &mut Tx, tenant: TenantId, query: &EventQuery) -> Result<EventPage, Error> {
     let state = state(tx).await?;
     if let Some(workspace) = query.workspace_id {
         tx.query_opt(&WORKSPACE_EXISTS, params![tenant, workspace]).await?.ok_or(Error::NotFound("workspace"))?;
     }
     let after = match query.start {
-        Start::First | Start::Tail => state.floor,
+        Start::Tail => return tail(tx, tenant, query, state).await,
+        Start::Before(cursor) => {
+            let before = check(tx, state, tenant, cursor).await?;
+            return backward(tx, tenant, query, state, before).await;
+        }
+        Start::First => state.floor,
         Start::After(cursor) => check(tx, state, tenant, cursor).await?,
+        Start::Since(time) => since(tx, tenant, state, time).await?,
     };
-    let (events, next, has_more) = match query.start {
-        Start::Tail => (tail(tx, tenant, query, state).await?, state.horizon, false),
-        Start::First | Start::After(_) => forward(tx, tenant, query, state, after).await?,
-    };
-    Ok(courant_api::event::EventPage {
-        items: events,
-        next_cursor: state.identity.cursor(tenant, next).encode(),
-        has_more,
-    })
+    forward(tx, tenant, query, state, after).await
 }
 
 /// The position of a cursor that belongs to this journal.
@@ -192,7 +206,7 @@ async fn check(tx: &mut Tx, state: State, tenant: TenantId, cursor: Cursor) -> R
         return Err(Error::CursorFromOtherJournal);
     }
     if cursor.seq < state.floor {
-        return Err(Error::CursorBelowFloor { floor: state.floor });
+        return Err(Error::CursorBelowFloor { floor: state.identity.cursor(tenant, state.floor).encode() });
     }
     if cursor.seq > state.horizon {
         // It may have been proven by another server, ahead of what is settled here now; but never ahead of what is
@@ -211,7 +225,7 @@ async fn forward(
     query: &EventQuery,
     state: State,
     after: Position,
-) -> Result<(Vec<Event>, Position, bool), Error> {
+) -> Result<EventPage, Error> {
     let mut from = after;
     for _ in 0..WALKS {
         let found = find(tx, tenant, query, state, (from, state.horizon), query.limit + 1, false).await?;
@@ -219,19 +233,65 @@ async fn forward(
         if events.len() as i64 > query.limit {
             events.truncate(query.limit as usize);
             let last = events.last().map_or(from, |e| e.sequence);
-            return Ok((events, last, true));
+            return Ok(answer(tenant, state, events, last, true));
         }
         match found.stopped_at {
-            None => return Ok((events, state.horizon.max(after), false)),
-            Some(reached) if !events.is_empty() => return Ok((events, reached, true)),
+            None => return Ok(answer(tenant, state, events, state.horizon.max(after), false)),
+            Some(reached) if !events.is_empty() => return Ok(answer(tenant, state, events, reached, true)),
             Some(reached) => from = reached,
         }
     }
-    Ok((Vec::new(), from, true))
+    Ok(answer(tenant, state, Vec::new(), from, true))
+}
+
+/// A page that begins with its first event; the page before it ends just before that one.
+fn answer(tenant: TenantId, state: State, items: Vec<Event>, next: Position, has_more: bool) -> EventPage {
+    EventPage {
+        prev_cursor: items.first().map(|e| e.cursor.clone()),
+        next_cursor: state.identity.cursor(tenant, next).encode(),
+        has_more,
+        items,
+    }
+}
+
+/// The matching events just before `before`, in journal order.
+async fn backward(
+    tx: &mut Tx,
+    tenant: TenantId,
+    query: &EventQuery,
+    state: State,
+    before: Position,
+) -> Result<EventPage, Error> {
+    let end = (before - 1).max(state.floor);
+    let mut until = end.min(state.horizon);
+    let mut more = true;
+    let mut events: Vec<Event> = Vec::new();
+    for _ in 0..WALKS {
+        let found = find(tx, tenant, query, state, (state.floor, until), query.limit + 1, true).await?;
+        events = found.events;
+        match found.stopped_at {
+            _ if events.len() as i64 > query.limit => break,
+            Some(reached) => until = reached - 1,
+            None => more = false,
+        }
+        if !more || !events.is_empty() {
+            break;
+        }
+    }
+    events.truncate(query.limit as usize);
+    events.reverse();
+    // Where the page before this one ends: at this one's first event, or where an empty one has looked to.
+    let first = events.first().map_or(until + 1, |e| e.sequence);
+    Ok(EventPage {
+        prev_cursor: more.then(|| state.identity.cursor(tenant, first).encode()),
+        next_cursor: state.identity.cursor(tenant, end).encode(),
+        has_more: more,
+        items: events,
+    })
 }
 
 /// The newest matching events, in journal order.
-async fn tail(tx: &mut Tx, tenant: TenantId, query: &EventQuery, state: State) -> Result<Vec<Event>, Error> {
+async fn tail(tx: &mut Tx, tenant: TenantId, query: &EventQuery, state: State) -> Result<EventPage, Error> {
     let mut newest_first: Vec<Event> = Vec::new();
     let mut until = state.horizon;
     loop {
@@ -244,7 +304,25 @@ async fn tail(tx: &mut Tx, tenant: TenantId, query: &EventQuery, state: State) -
         }
     }
     newest_first.reverse();
-    Ok(newest_first)
+    Ok(answer(tenant, state, newest_first, state.horizon, false))
+}
+
+/// Where to read on for the first event appended at or after `time`.
+///
+/// Times follow positions but for the length of a transaction and what clocks differ by; so the position is narrowed
+/// down by halves to a time well before, and from there the first event that is late enough is looked for.
+async fn since(tx: &mut Tx, tenant: TenantId, state: State, time: Timestamp) -> Result<Position, Error> {
+    let well_before = time.plus_micros(-DISORDER_US);
+    let (mut low, mut high) = (state.floor, state.horizon);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match tx.query_opt(&NEXT_TIME, params![tenant, middle, high]).await? {
+            Some(row) if row.get::<Timestamp>(1)? < well_before => low = row.get(0)?,
+            _ => high = middle,
+        }
+    }
+    let first = tx.query_opt(&FIRST_SINCE, params![tenant, low, state.horizon, time]).await?;
+    first.map_or(Ok(state.horizon), |row| Ok(row.get::<Position>(0)? - 1))
 }
 
 /// Matching events with `range.0 < seq <= range.1`, at most `limit`.

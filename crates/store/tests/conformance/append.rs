@@ -1,5 +1,8 @@
 //! Appending what producers publish: ids, workspaces, and payloads that stay as they were written.
 
+use std::future::{Future, poll_fn};
+use std::task::Poll;
+
 use courant_store::{Change, Error, EventDraft};
 
 use crate::cases;
@@ -14,6 +17,8 @@ cases![
     an_unknown_or_archived_workspace_refuses_the_whole_append,
     payloads_are_kept_byte_for_byte,
     the_same_id_appended_at_once_is_appended_once,
+    requests_at_once_are_refused_each_by_itself,
+    a_dropped_append_is_appended,
 ];
 
 fn with_id(n: u128, entity_id: &str) -> EventDraft {
@@ -162,4 +167,66 @@ async fn the_same_id_appended_at_once_is_appended_once(world: World) {
     assert_eq!(outcomes.iter().filter(|o| !o.duplicate).count(), 1);
     assert!(outcomes.iter().all(|o| o.seq == outcomes[0].seq), "{outcomes:?}");
     assert_eq!(world.events(&tenant).await.len(), before + 9);
+}
+
+/// Requests that arrive together may share a transaction; they never share a fate.
+async fn requests_at_once_are_refused_each_by_itself(world: World) {
+    const ROUNDS: u128 = 10;
+    let (tenant, other) = (world.tenant().await, world.tenant().await);
+    let theirs = Some(world.workspace(&other, None).await);
+    world.append(&tenant, vec![with_id(1, "a")]).await;
+    let begin = world.end(&tenant).await;
+    let start = std::sync::Arc::new(tokio::sync::Barrier::new(40));
+    let mut tasks = tokio::task::JoinSet::new();
+    for n in 0..40_u128 {
+        let drafts = move |round: u128| match n % 4 {
+            0 => vec![with_id(1, "a"), draft("task.made", format!("fine {n} {round}"))],
+            1 => vec![draft("task.made", "refused"), with_id(1, "other content")],
+            2 => vec![draft("task.made", "refused"), EventDraft { workspace_id: theirs, ..draft("task.made", "refused") }],
+            // The same new id from ten requests at once, twice with other content.
+            _ => vec![with_id(100 + round, if n % 20 == 19 { "other" } else { "same" })],
+        };
+        let (store, tenant, start) = (world.store.clone(), tenant.clone(), start.clone());
+        tasks.spawn(async move {
+            let mut outcomes = Vec::new();
+            for round in 0..ROUNDS {
+                start.wait().await;
+                outcomes.push(store.event_append(tenant.change(), drafts(round)).await);
+            }
+            (n, outcomes)
+        });
+    }
+    let (mut fine, mut new) = (0, 0);
+    for (n, outcomes) in tasks.join_all().await {
+        for outcome in outcomes {
+            match (n % 4, outcome) {
+                (0, Ok(outcome)) => fine += usize::from(outcome[0].duplicate && !outcome[1].duplicate),
+                (1, Err(Error::EventIdConflict(of))) if of == id(1) => {}
+                (2, Err(Error::NotFound(_))) => {}
+                (3, Ok(outcome)) => new += usize::from(!outcome[0].duplicate),
+                (3, Err(Error::EventIdConflict(of))) if of != id(1) => {}
+                (_, outcome) => panic!("{n}: {outcome:?}"),
+            }
+        }
+    }
+    assert_eq!((fine, new), (100, 10));
+    let events = world.since(&tenant, &begin).await;
+    assert_eq!(events.len(), 110);
+    assert!(!entities(&events).contains(&"refused"));
+}
+
+async fn a_dropped_append_is_appended(world: World) {
+    let tenant = world.tenant().await;
+    let begin = world.end(&tenant).await;
+    let mut appended = world.store.appended();
+    appended.mark_unchanged();
+    let mut request = Box::pin(world.store.event_append(tenant.change(), vec![draft("task.made", "a")]));
+    poll_fn(|context| {
+        let _ = request.as_mut().poll(context);
+        Poll::Ready(())
+    })
+    .await;
+    drop(request);
+    appended.changed().await.unwrap();
+    assert_eq!(entities(&world.since(&tenant, &begin).await), ["a"]);
 }

@@ -21,6 +21,7 @@ mod pages;
 mod principals;
 mod seam;
 mod servers;
+mod starts;
 mod tenancy;
 mod workspaces;
 mod world;
@@ -32,7 +33,7 @@ use courant_store::{Options, Store};
 use futures_util::future::BoxFuture;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use world::{Engine, World};
+use world::{Engine, Ground, World};
 
 /// Cases that run at the same time; each holds a pool of connections.
 const AT_ONCE: usize = 4;
@@ -66,6 +67,7 @@ const NOUNS: &[&[Case]] = &[
     principals::CASES,
     seam::CASES,
     servers::CASES,
+    starts::CASES,
     tenancy::CASES,
     workspaces::CASES,
 ];
@@ -81,14 +83,15 @@ async fn every_case_holds_on_sqlite() {
 }
 
 async fn every_case_holds(engine: Engine) {
+    let ground = Ground::new(engine);
     let permits = Arc::new(Semaphore::new(AT_ONCE));
     let mut running = JoinSet::new();
     let mut names = BTreeMap::new();
     for &(name, case) in NOUNS.iter().copied().flatten() {
-        let permits = Arc::clone(&permits);
+        let (permits, ground) = (Arc::clone(&permits), ground.clone());
         let task = running.spawn(async move {
             let _permit = permits.acquire_owned().await.unwrap();
-            case(World::new(engine).await).await;
+            case(ground.world().await).await;
         });
         names.insert(task.id(), name);
     }
@@ -102,7 +105,7 @@ async fn every_case_holds(engine: Engine) {
     failures.sort();
     assert!(failures.is_empty(), "{} of {} cases failed:\n{}", failures.len(), names.len(), failures.join("\n"));
 
-    let world = World::new(engine).await;
+    let world = ground.world().await;
     world.store.prepare_statements().await.unwrap();
     let unused: Vec<_> = world.store.statements().into_iter().filter(|(_, runs)| *runs == 0).map(|(name, _)| name).collect();
     assert!(unused.is_empty(), "no case executes {unused:?}");

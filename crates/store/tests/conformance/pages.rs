@@ -118,7 +118,7 @@ async fn a_tail_longer_than_the_journal_is_the_whole_journal(world: World) {
 
 async fn cursors_of_another_journal_or_tenant_or_of_the_future_are_refused(world: World) {
     let (tenant, other) = (world.tenant().await, world.tenant().await);
-    let elsewhere = World::new(if world.is_postgres() { crate::Engine::Postgres } else { crate::Engine::Sqlite }).await;
+    let elsewhere = world.ground.world().await;
     let own = Cursor::decode(&world.end(&tenant).await).unwrap();
     let foreign = [
         ("another tenant's", Cursor::decode(&world.end(&other).await).unwrap()),
@@ -147,7 +147,7 @@ async fn cursors_below_the_floor_are_refused_with_it(world: World) {
 
     let below = EventQuery { start: after(&all[1].cursor), ..query(10) };
     let page = world.store.event_page(tenant.id, below).await;
-    assert!(matches!(page, Err(Error::CursorBelowFloor { floor: f }) if f == floor), "{page:?}");
+    assert!(matches!(&page, Err(Error::CursorBelowFloor { floor }) if *floor == all[2].cursor), "{page:?}");
     let rest = world.since(&tenant, &all[2].cursor).await;
     assert_eq!(rest.first(), all.get(3));
     assert_eq!(world.events(&tenant).await, rest, "without a cursor reading begins at the first retained event");

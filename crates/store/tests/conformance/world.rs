@@ -21,11 +21,52 @@ pub enum Engine {
     Sqlite,
 }
 
+/// Databases to use again: making one takes PostgreSQL longer than most cases do.
+#[derive(Clone)]
+pub struct Ground {
+    engine: Engine,
+    used: Arc<Mutex<Vec<TestDatabase>>>,
+}
+
+impl Ground {
+    pub fn new(engine: Engine) -> Self {
+        Self { engine, used: Arc::default() }
+    }
+
+    /// A database with nothing in it.
+    pub async fn database(&self) -> TestDatabase {
+        let used = self.used.lock().unwrap().pop();
+        match (self.engine, used) {
+            (Engine::Postgres, Some(database)) => {
+                let raw = Raw::open(database.url()).await;
+                raw.run("DROP SCHEMA public CASCADE; CREATE SCHEMA public").await.unwrap();
+                database
+            }
+            (Engine::Postgres, None) => TestDatabase::postgres().await,
+            (Engine::Sqlite, _) => TestDatabase::sqlite(),
+        }
+    }
+
+    pub async fn world(&self) -> World {
+        let database = self.database().await;
+        let store = Store::open(&Options::server(database.url())).await.unwrap();
+        World { store, database: Some(database), ground: self.clone(), names: AtomicU32::new(0) }
+    }
+}
+
 /// An empty database and a store on it.
 pub struct World {
     pub store: Store,
-    database: TestDatabase,
+    pub ground: Ground,
+    /// `Some` until dropped.
+    database: Option<TestDatabase>,
     names: AtomicU32,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.ground.used.lock().unwrap().extend(self.database.take().filter(TestDatabase::is_postgres));
+    }
 }
 
 /// A tenant with its first principal, who may do everything.
@@ -115,21 +156,12 @@ pub fn denied<T>(outcome: Result<T, Error>) {
 }
 
 impl World {
-    pub async fn new(engine: Engine) -> Self {
-        let database = match engine {
-            Engine::Postgres => TestDatabase::postgres().await,
-            Engine::Sqlite => TestDatabase::sqlite(),
-        };
-        let store = Store::open(&Options::server(database.url())).await.unwrap();
-        Self { store, database, names: AtomicU32::new(0) }
-    }
-
     pub fn url(&self) -> &str {
-        self.database.url()
+        self.database.as_ref().unwrap().url()
     }
 
     pub fn is_postgres(&self) -> bool {
-        self.database.is_postgres()
+        self.ground.engine == Engine::Postgres
     }
 
     /// A name that nothing else in this world has.

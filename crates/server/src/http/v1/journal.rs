@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use courant_api::event::{EventPage, EventsAppend, EventsAppended};
 use courant_api::filter::parse_prefixes;
-use courant_api::{Cursor, CursorError, ErrorCode, Event, EventId, Permission, WorkspaceId};
+use courant_api::{Cursor, CursorError, ErrorCode, Event, EventId, Permission, Timestamp, WorkspaceId};
 use courant_store::{EventQuery, Start};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -75,6 +75,10 @@ struct ReadQuery {
     entity_id: Option<String>,
     /// Read after this position; absent: from the first retained event.
     cursor: Option<String>,
+    /// The events just before this position, for paging backward.
+    before: Option<String>,
+    /// Start at the first event appended at or after this time.
+    since: Option<Timestamp>,
     /// The newest so many matching events; `limit` then does not apply.
     #[schemars(range(min = 1, max = 1000))]
     tail: Option<i64>,
@@ -93,13 +97,17 @@ async fn list(cx: Cx<App>, input: Input<(), ReadQuery, ()>) -> Result<Reply<Even
     if q.entity_id.is_some() && q.entity_type.is_none() {
         return Err(ApiError::invalid_parameter("entityId", "needs entityType"));
     }
-    let (start, limit) = match (&q.cursor, q.tail) {
-        (Some(_), Some(_)) => {
-            return Err(ApiError::new(ErrorCode::ConflictingCursors, "cursor and tail exclude each other"));
-        }
-        (Some(cursor), None) => (Start::After(decode(cursor)?), q.limit),
-        (None, Some(tail)) => (Start::Tail, Some(tail)),
-        (None, None) => (Start::First, q.limit),
+    let given = [q.cursor.is_some(), q.before.is_some(), q.tail.is_some(), q.since.is_some()];
+    if given.into_iter().filter(|given| *given).count() > 1 {
+        let message = "more than one of cursor, before, tail and since";
+        return Err(ApiError::new(ErrorCode::ConflictingCursors, message));
+    }
+    let (start, limit) = match (&q.cursor, &q.before, q.tail, q.since) {
+        (Some(cursor), ..) => (Start::After(decode(cursor)?), q.limit),
+        (_, Some(cursor), ..) => (Start::Before(decode(cursor)?), q.limit),
+        (.., Some(tail), _) => (Start::Tail, Some(tail)),
+        (.., Some(time)) => (Start::Since(time), q.limit),
+        _ => (Start::First, q.limit),
     };
     let query = EventQuery {
         prefixes,

@@ -1,0 +1,105 @@
+//! Benchmarks: what Courant does, beside a plain baseline doing the same on the same machine in the same run.
+//!
+//! A figure is the median of rounds that alternate between ours and the baseline, and is worth reading only as the
+//! ratio of the two. Nothing here asserts a figure; the smoke run only proves that every bench works.
+
+mod append;
+mod conn;
+mod deliver;
+mod load;
+mod machine;
+mod ours;
+mod page;
+mod place;
+mod queue;
+mod raw;
+mod record;
+mod report;
+mod rounds;
+mod sample;
+mod seam;
+mod sink;
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+pub use load::Until;
+pub use machine::Machine;
+pub use record::write;
+pub use report::{Figure, Row, Spread, Table, text};
+
+/// One of the benches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bench {
+    /// The store's API against the drivers it is built on.
+    Seam,
+    /// `POST /events` against inserts without HTTP.
+    Append,
+    /// Queued deliveries against a loop of plain HTTP requests.
+    Deliver,
+}
+
+impl Bench {
+    /// All of them, in the order they run.
+    pub const ALL: [Self; 3] = [Self::Seam, Self::Append, Self::Deliver];
+
+    /// Its name on the command line and in the document.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Seam => "seam",
+            Self::Append => "append",
+            Self::Deliver => "deliver",
+        }
+    }
+}
+
+/// How long and how much.
+#[derive(Clone, Debug)]
+pub struct Scale {
+    /// Rounds of ours and the baseline in turn.
+    pub rounds: usize,
+    /// How long one measurement of a closed loop lasts.
+    pub until: Until,
+    /// Events in the journal that pages are read from.
+    pub journal: usize,
+    /// Deliveries in the outbox that is claimed and marked without a network.
+    pub outbox: usize,
+    /// Deliveries that are sent.
+    pub deliveries: usize,
+    /// Only rows whose title contains this.
+    pub only: Option<String>,
+}
+
+impl Scale {
+    /// What a figure is taken at.
+    pub fn full() -> Self {
+        Self {
+            rounds: 3,
+            until: Until::Passed(Duration::from_secs(3)),
+            journal: 50_000,
+            outbox: 20_000,
+            deliveries: 10_000,
+            only: None,
+        }
+    }
+
+    /// Just enough to show that everything runs.
+    pub fn smoke() -> Self {
+        Self { rounds: 1, until: Until::Calls(3), journal: 1_200, outbox: 250, deliveries: 50, only: None }
+    }
+
+    fn wants(&self, title: &str) -> bool {
+        self.only.as_deref().is_none_or(|part| title.contains(part))
+    }
+}
+
+/// Runs one bench on both databases.
+pub async fn run(bench: Bench, scale: &Scale) -> Result<Table> {
+    let rows = match bench {
+        Bench::Seam => seam::run(scale).await?,
+        Bench::Append => append::run(scale).await?,
+        Bench::Deliver => deliver::run(scale).await?,
+    };
+    Ok(Table { bench: bench.name(), rows })
+}

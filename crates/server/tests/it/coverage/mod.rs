@@ -1,0 +1,125 @@
+//! Checks that hold for every route, driven by the server's own list of routes: a new one cannot be left out.
+
+mod authorisation;
+mod document;
+mod foreign_ids;
+mod routes;
+mod strictness;
+
+use std::collections::BTreeMap;
+
+use courant_server::http::{Access, Endpoint, v1};
+use http::Method;
+use routes::{ROUTES, Route, Who};
+
+use crate::support::tenant::{self, WEBHOOK_SECRET};
+use crate::support::{Api, Tenant, World, eventually, json, no_such_id, on_both_databases};
+
+/// The things of one tenant that the sample requests are about, by the name that stands for each.
+pub type Things = BTreeMap<&'static str, String>;
+
+/// A tenant with one thing of every kind. Its integration is paused, so that its delivery stays.
+pub async fn things(world: &World, tenant: &Tenant, type_name: &str) -> Things {
+    let member = tenant.member(&[]).await;
+    let grant = tenant.grant(&member.id, "org.read", "tenant").await;
+    let (workspace, parent) = (tenant.workspace(None).await, tenant.workspace(None).await);
+    tenant.register(&[type_name]).await;
+    let name = format!("ops-{type_name}");
+    let webhook = tenant.webhook(&name, &world.sink, &[type_name], json!({ "paused": true })).await;
+    let event = tenant.append(tenant::order(type_name, "o_1")).await;
+    let delivery = eventually("the delivery of the sample", async || {
+        tenant.deliveries().await.into_iter().find(|d| d["integrationName"] == name.as_str())
+    })
+    .await;
+    BTreeMap::from([
+        ("org", tenant.id.clone()),
+        ("principal", member.id),
+        ("key", member.key_id),
+        ("grant", grant),
+        ("workspace", workspace),
+        ("parent", parent),
+        ("integration", tenant::id(&webhook)),
+        ("name", name),
+        ("delivery", tenant::id(&delivery)),
+        ("event", tenant::id(&event)),
+        ("type", type_name.to_owned()),
+        ("unused", format!("u{}", no_such_id())),
+        ("secret", WEBHOOK_SECRET.to_owned()),
+    ])
+}
+
+/// `text` with every `{thing}` replaced.
+pub fn fill(text: &str, things: &Things) -> String {
+    things.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+}
+
+impl Route {
+    pub fn method(&self) -> Method {
+        self.method.parse().unwrap()
+    }
+
+    /// Whether the sample request names this thing.
+    pub fn names(&self, thing: &str) -> bool {
+        let written = format!("{{{thing}}}");
+        self.path.contains(&written) || self.body.is_some_and(|body| body.contains(&written))
+    }
+
+    /// The sample request about these things.
+    pub fn request(&self, api: &Api, things: &Things) -> crate::support::http::Call {
+        let call = api.call(self.method(), &fill(self.path, things));
+        match self.body {
+            Some(body) => call.text("application/json", fill(body, things)),
+            None => call,
+        }
+    }
+}
+
+fn sample(endpoint: &Endpoint<courant_server::app::App>) -> &'static Route {
+    let of = |r: &&Route| r.method == endpoint.method().as_str() && r.template == endpoint.path();
+    ROUTES.iter().find(of).unwrap_or_else(|| {
+        panic!("{} {} has no sample request in coverage/routes.rs", endpoint.method(), endpoint.path())
+    })
+}
+
+#[test]
+fn every_route_has_one_sample_and_every_sample_a_route() {
+    let endpoints = v1::endpoints();
+    for endpoint in &endpoints {
+        sample(endpoint);
+    }
+    assert_eq!(endpoints.len(), ROUTES.len());
+}
+
+#[test]
+fn the_samples_need_what_the_routes_say_they_need() {
+    for endpoint in v1::endpoints() {
+        let route = sample(&endpoint);
+        let place = format!("{} {}", route.method, route.template);
+        match (endpoint.required_access(), &route.who) {
+            (Some(Access::Public), Who::Everybody) | (Some(Access::Caller), Who::Bootstrap) => {}
+            (Some(Access::On(permissions, _)), Who::Holders(needs)) => {
+                let declared: Vec<_> = permissions.iter().map(|p| p.as_str()).collect();
+                let sampled: Vec<_> = needs.iter().map(|need| need.permission).collect();
+                assert_eq!(declared, sampled, "{place}");
+            }
+            (access, _) => panic!("{place}: {access:?} is not what its sample says"),
+        }
+    }
+}
+
+/// The sample requests stand for their routes only as long as they work.
+async fn every_sample_works(world: &World) {
+    let tenant = world.tenant().await;
+    for (n, route) in ROUTES.iter().enumerate() {
+        let things = things(world, &tenant, &format!("sample{n}.made")).await;
+        let api = if matches!(route.who, Who::Bootstrap) {
+            world.api.with(crate::support::world::BOOTSTRAP_SECRET)
+        } else {
+            tenant.api.clone()
+        };
+        let reply = route.request(&api, &things).await;
+        assert_eq!(reply.status, route.status, "{} {}: {}", route.method, route.template, reply.text());
+    }
+}
+
+on_both_databases! { every_sample_works }

@@ -1,0 +1,131 @@
+//! One request for every route that works as it stands, and what a caller must hold for it.
+
+/// A route and its sample request. `{name}` stands for a thing of the tenant.
+pub struct Route {
+    pub method: &'static str,
+    pub template: &'static str,
+    pub path: &'static str,
+    pub body: Option<&'static str>,
+    pub who: Who,
+    /// The status of its success.
+    pub status: u16,
+}
+
+/// Who may send it.
+pub enum Who {
+    /// Everybody, without a credential.
+    Everybody,
+    /// Who knows the server's bootstrap secret.
+    Bootstrap,
+    /// Who holds all of these.
+    Holders(&'static [Need]),
+}
+
+/// A permission that the sample needs, where it must be held, and how a caller without it is refused.
+pub struct Need {
+    pub permission: &'static str,
+    pub on: &'static str,
+    pub refused: u16,
+}
+
+const fn need(permission: &'static str, on: &'static str) -> Need {
+    Need { permission, on, refused: 403 }
+}
+
+/// A refusal looks like absence: the right hangs on a name that must not be betrayed.
+const fn hidden(permission: &'static str, on: &'static str) -> Need {
+    Need { permission, on, refused: 404 }
+}
+
+macro_rules! routes {
+    ($($method:ident $template:literal as $path:literal $(with $body:literal)? => $status:literal, $who:expr;)+) => {
+        pub const ROUTES: &[Route] = &[$(Route {
+            method: stringify!($method),
+            template: $template,
+            path: $path,
+            body: [$($body)?].first().copied(),
+            who: $who,
+            status: $status,
+        }),+];
+    };
+}
+
+use Who::{Bootstrap, Everybody, Holders};
+
+routes! {
+    GET "/api/v1/events" as "/api/v1/events?workspaceId={workspace}" => 200,
+        Holders(&[need("events.read", "workspace:{workspace}")]);
+    POST "/api/v1/events" as "/api/v1/events"
+        with r#"{"events":[{"type":"{type}","entityType":"order","entityId":"o_2","workspaceId":"{workspace}","payload":{}}]}"# => 201,
+        Holders(&[need("events.append", "workspace:{workspace}")]);
+    GET "/api/v1/events/{id}" as "/api/v1/events/{event}" => 200,
+        Holders(&[need("events.read", "tenant")]);
+    GET "/api/v1/event-types" as "/api/v1/event-types" => 200,
+        Holders(&[need("event_types.read", "tenant")]);
+    GET "/api/v1/event-types/{type}" as "/api/v1/event-types/{type}" => 200,
+        Holders(&[need("event_types.read", "tenant")]);
+    PUT "/api/v1/event-types/{type}/versions/{n}" as "/api/v1/event-types/{type}/versions/2"
+        with r#"{"entityType":"order","schema":{"type":"object","properties":{
+            "amount":{"type":"integer"},"name":{"type":"string"},"note":{"type":"string"}}}}"# => 200,
+        Holders(&[need("event_types.manage", "tenant")]);
+    GET "/api/v1/orgs/{org_id}/notification-integrations" as "/api/v1/orgs/{org}/notification-integrations" => 200,
+        Holders(&[need("notification_integration.read", "notification_integration:{name}")]);
+    POST "/api/v1/orgs/{org_id}/notification-integrations" as "/api/v1/orgs/{org}/notification-integrations"
+        with r##"{"name":"{unused}","provider":"slack","journalTypes":["order."],"workspaceId":"{workspace}",
+            "providerConfig":{"defaultChannel":"#ops"},"authConfig":{"botToken":"xoxb-1"}}"## => 201,
+        Holders(&[
+            need("notification_integration.create", "notification_integration:{unused}"),
+            need("events.read", "workspace:{workspace}"),
+        ]);
+    GET "/api/v1/orgs/{org_id}/notification-integrations/{id}"
+        as "/api/v1/orgs/{org}/notification-integrations/{integration}" => 200,
+        Holders(&[hidden("notification_integration.read", "notification_integration:{name}")]);
+    PATCH "/api/v1/orgs/{org_id}/notification-integrations/{id}"
+        as "/api/v1/orgs/{org}/notification-integrations/{integration}"
+        with r#"{"journalTypes":["order."],"workspaceId":"{workspace}"}"# => 200,
+        Holders(&[
+            hidden("notification_integration.update", "notification_integration:{name}"),
+            need("events.read", "workspace:{workspace}"),
+        ]);
+    DELETE "/api/v1/orgs/{org_id}/notification-integrations/{id}"
+        as "/api/v1/orgs/{org}/notification-integrations/{integration}" => 204,
+        Holders(&[hidden("notification_integration.delete", "notification_integration:{name}")]);
+    GET "/api/v1/orgs/{org_id}/notification-deliveries" as "/api/v1/orgs/{org}/notification-deliveries" => 200,
+        Holders(&[need("notification_integration.read", "notification_integration:{name}")]);
+    POST "/api/v1/orgs/{org_id}/notification-deliveries/{id}/retry"
+        as "/api/v1/orgs/{org}/notification-deliveries/{delivery}/retry" => 200,
+        Holders(&[need("notification_integration.update", "notification_integration:{name}")]);
+    POST "/api/v1/bootstrap" as "/api/v1/bootstrap" with r#"{"name":"umbrella"}"# => 201, Bootstrap;
+    GET "/api/v1/principals" as "/api/v1/principals" => 200, Holders(&[need("principals.read", "tenant")]);
+    POST "/api/v1/principals" as "/api/v1/principals" with r#"{"kind":"agent","displayName":"planner"}"# => 201,
+        Holders(&[need("principals.manage", "tenant")]);
+    GET "/api/v1/principals/{id}" as "/api/v1/principals/{principal}" => 200,
+        Holders(&[need("principals.read", "tenant")]);
+    PATCH "/api/v1/principals/{id}" as "/api/v1/principals/{principal}" with r#"{"displayName":"renamed"}"# => 200,
+        Holders(&[need("principals.manage", "tenant")]);
+    GET "/api/v1/api-keys" as "/api/v1/api-keys" => 200, Holders(&[need("api_keys.read", "tenant")]);
+    POST "/api/v1/api-keys" as "/api/v1/api-keys" with r#"{"principalId":"{principal}"}"# => 201,
+        Holders(&[need("api_keys.manage", "tenant")]);
+    POST "/api/v1/api-keys/{id}:revoke" as "/api/v1/api-keys/{key}:revoke" => 200,
+        Holders(&[need("api_keys.manage", "tenant")]);
+    GET "/api/v1/grants" as "/api/v1/grants" => 200, Holders(&[need("grants.read", "tenant")]);
+    POST "/api/v1/grants" as "/api/v1/grants"
+        with r#"{"principalId":"{principal}","permission":"events.read","resource":"workspace:{workspace}"}"# => 201,
+        Holders(&[need("grants.manage", "tenant")]);
+    DELETE "/api/v1/grants/{id}" as "/api/v1/grants/{grant}" => 204, Holders(&[need("grants.manage", "tenant")]);
+    GET "/api/v1/workspaces" as "/api/v1/workspaces" => 200, Holders(&[need("workspaces.read", "tenant")]);
+    POST "/api/v1/workspaces" as "/api/v1/workspaces" with r#"{"name":"below","parentId":"{workspace}"}"# => 201,
+        Holders(&[need("workspaces.manage", "workspace:{workspace}")]);
+    GET "/api/v1/workspaces/{id}" as "/api/v1/workspaces/{workspace}" => 200,
+        Holders(&[need("workspaces.read", "workspace:{workspace}")]);
+    PATCH "/api/v1/workspaces/{id}" as "/api/v1/workspaces/{workspace}" with r#"{"name":"renamed"}"# => 200,
+        Holders(&[need("workspaces.manage", "workspace:{workspace}")]);
+    POST "/api/v1/workspaces/{id}:move" as "/api/v1/workspaces/{workspace}:move" with r#"{"parentId":"{parent}"}"# => 200,
+        Holders(&[need("workspaces.manage", "tenant")]);
+    POST "/api/v1/workspaces/{id}:archive" as "/api/v1/workspaces/{workspace}:archive" => 200,
+        Holders(&[need("workspaces.manage", "workspace:{workspace}")]);
+    GET "/api/v1/openapi.json" as "/api/v1/openapi.json" => 200, Everybody;
+    GET "/healthz" as "/healthz" => 200, Everybody;
+    GET "/readyz" as "/readyz" => 200, Everybody;
+    GET "/metrics" as "/metrics" => 200, Everybody;
+}

@@ -1,0 +1,169 @@
+//! A whole server, in this process, on a database of its own.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use courant_server::app::App;
+use courant_server::config::{Config, ServeArgs};
+use courant_server::http::{router, v1};
+use courant_server::outbound::{Egress, Outbound, OutboundOptions};
+use courant_server::secrets::KeyRing;
+use courant_server::serve::{Parts, Running};
+use courant_store::{Options, Store};
+use courant_testkit::{Receiver, TestDatabase, eventually};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
+
+use super::http::{Api, Heard};
+use super::journal;
+use super::tenant::Tenant;
+
+/// What the server asks for before it makes a tenant over HTTP.
+pub const BOOTSTRAP_SECRET: &str = "the-bootstrap-secret-of-the-tests";
+
+/// Which database a case runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    Postgres,
+    Sqlite,
+}
+
+/// Settings beyond those that every case has.
+pub type Setup<'a> = &'a [(&'a str, &'a str)];
+
+/// A running server with its database and two receivers, which its deliveries may reach.
+pub struct World {
+    pub engine: Engine,
+    pub app: Arc<App>,
+    pub address: SocketAddr,
+    /// Nobody at the server.
+    pub api: Api,
+    /// Takes webhooks.
+    pub sink: Receiver,
+    /// Is Slack's API at `/api`.
+    pub slack: Receiver,
+    pub heard: Heard,
+    running: Mutex<Option<Running>>,
+    peers: Mutex<JoinSet<()>>,
+    database: TestDatabase,
+    _data: TempDir,
+}
+
+/// Runs one case, and then checks what it has left in the journal.
+pub async fn run(engine: Engine, case: impl AsyncFn(&World)) {
+    let world = World::start(engine, &[]).await;
+    case(&world).await;
+    world.finish().await;
+}
+
+impl World {
+    /// A server with these settings on an empty database. A setting without a value is taken away.
+    pub async fn start(engine: Engine, setup: Setup<'_>) -> Self {
+        let database = match engine {
+            Engine::Postgres => TestDatabase::postgres().await,
+            Engine::Sqlite => TestDatabase::sqlite(),
+        };
+        let (sink, slack) = (Receiver::start().await, Receiver::start().await);
+        let data = tempfile::tempdir().unwrap();
+        let slack_url = slack.url("/api");
+        let data_dir = data.path().to_str().unwrap();
+        let mut settings = BTreeMap::from([
+            ("COURANT_LISTEN", "127.0.0.1:0"),
+            ("COURANT_DATA_DIR", data_dir),
+            ("COURANT_DATABASE_URL", database.url()),
+            ("COURANT_BOOTSTRAP_SECRET", BOOTSTRAP_SECRET),
+            ("SLACK_API_BASE_URL", &slack_url),
+        ]);
+        settings.extend(setup.iter().copied());
+        settings.retain(|_, value| !value.is_empty());
+        let lookup = |name: &str| settings.get(name).map(|value| (*value).to_owned());
+        let config = Config::resolve(&ServeArgs::default(), &lookup, None).unwrap();
+        let parts = Parts { ring: Some(KeyRing::generate()), egress: Egress::default().allow_socket(sink.address()) };
+        let running = Running::start(&config, parts).await.unwrap();
+        let (app, address, heard) = (Arc::clone(&running.app), running.address, Heard::default());
+        Self {
+            engine,
+            app,
+            address,
+            api: Api::new(address, Arc::clone(&heard)),
+            sink,
+            slack,
+            heard,
+            running: Mutex::new(Some(running)),
+            peers: Mutex::default(),
+            database,
+            _data: data,
+        }
+    }
+
+    /// A new tenant and its first principal, who may do everything.
+    pub async fn tenant(&self) -> Tenant {
+        let made = self.api.with(BOOTSTRAP_SECRET).post("/bootstrap", &json!({ "name": "acme" })).await.expect(201);
+        Tenant::new(&self.api, &made)
+    }
+
+    /// The address of a second application on the same database: its own caches, no background work of its own.
+    pub async fn second_server(&self) -> SocketAddr {
+        let outbound = Outbound::new(Egress::default(), OutboundOptions::default()).unwrap();
+        let settings = self.app.settings.clone();
+        let app = Arc::new(App::new(self.store().await, Arc::clone(&self.app.ring), None, settings, outbound));
+        self.serve(app).await
+    }
+
+    /// The address of a second listener on the very application that runs, which goes on when that one stops.
+    pub async fn second_listener(&self) -> SocketAddr {
+        self.serve(Arc::clone(&self.app)).await
+    }
+
+    async fn serve(&self, app: Arc<App>) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        self.peers.lock().await.spawn(async move {
+            axum::serve(listener, router(v1::endpoints(), &app)).await.unwrap();
+        });
+        address
+    }
+
+    /// Another opening of the database, beside the server.
+    pub async fn store(&self) -> Store {
+        Store::open(&Options::command(self.database.url())).await.unwrap()
+    }
+
+    /// Where the file of an embedded database is.
+    pub fn sqlite_dir(&self) -> Option<&Path> {
+        self.database.sqlite_dir()
+    }
+
+    /// Waits until the announcer has passed this place of the journal: what it has not queued by then, it never will.
+    pub async fn announced(&self, sequence: i64) {
+        eventually("the announcer", async || {
+            (self.app.store.announcer_position().await.unwrap() >= sequence).then_some(())
+        })
+        .await;
+    }
+
+    /// Ends the server in order.
+    pub async fn stop(&self) {
+        let running = self.running.lock().await.take();
+        running.expect("a running server").stop().await;
+    }
+
+    /// Ends the server if it runs, and checks every event in its journal.
+    pub async fn finish(self) {
+        if let Some(running) = self.running.lock().await.take() {
+            running.stop().await;
+        }
+        self.peers.lock().await.shutdown().await;
+        journal::check(&self.store().await).await;
+    }
+
+    /// Everything that the server has answered so far.
+    pub fn heard(&self) -> Vec<String> {
+        self.heard.lock().unwrap().clone()
+    }
+}

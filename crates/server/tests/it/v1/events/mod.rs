@@ -1,0 +1,20 @@
+//! `/events`: reading by filter and cursor, and appending.
+
+mod append;
+mod cursors;
+mod filters;
+mod unkeepable;
+mod wait;
+
+use crate::support::{Reply, Value};
+
+/// What the events of a page are about, in their order.
+pub fn entities(events: &[Value]) -> Vec<&str> {
+    events.iter().map(|event| event["entityId"].as_str().unwrap()).collect()
+}
+
+/// The items of a page.
+pub fn items(reply: &Reply) -> Vec<Value> {
+    let Value::Array(items) = reply.expect(200)["items"].take() else { panic!("no items: {}", reply.text()) };
+    items
+}

@@ -1,0 +1,6 @@
+//! `/orgs/{org_id}/notification-integrations`
+
+mod create;
+mod edit;
+mod grants;
+mod secrets;
