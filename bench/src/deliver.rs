@@ -15,10 +15,11 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::Scale;
+use crate::cpu;
 use crate::ours::Ours;
 use crate::place::Engine;
 use crate::report::Row;
-use crate::rounds::{Measure, alternate};
+use crate::rounds::{Cost, Measure, alternate};
 use crate::sample;
 use crate::sink::Sink;
 
@@ -87,16 +88,17 @@ impl Target {
         }
         until_backlog_is(server, deliveries).await?;
         sink.expect(deliveries as u64);
-        let start = Instant::now();
+        let (start, cpu_before) = (Instant::now(), cpu::spent());
         self.pause(server, false).await?;
         sink.reached().await;
         until_backlog_is(server, 0).await?;
-        let time = start.elapsed();
+        let (time, cpu) = (start.elapsed(), cpu::spent().saturating_sub(cpu_before));
         ensure!(sink.requests() == deliveries as u64, "{} requests for {deliveries} deliveries", sink.requests());
         let (headers, body) = sink.first()?;
         Webhook::new(&self.secret)?.verify(&body, &headers).context("the signature of the first delivery")?;
         note_connections("ours", sink);
-        Ok(Measure::new(deliveries as u64, time, Vec::new()))
+        let units = deliveries as u64;
+        Ok(Measure::new(units, time, Vec::new(), Cost { cpu, units }))
     }
 }
 
@@ -117,7 +119,7 @@ async fn plain_loop(sink: &Sink, secret: &str, deliveries: usize) -> Result<Meas
     let left = Arc::new(AtomicUsize::new(deliveries));
     let url = format!("http://{}/", sink.address);
     sink.expect(deliveries as u64);
-    let start = Instant::now();
+    let (start, cpu_before) = (Instant::now(), cpu::spent());
     let mut workers = JoinSet::new();
     for _ in 0..CONCURRENCY {
         let (client, webhook, left) = (client.clone(), Arc::clone(&webhook), Arc::clone(&left));
@@ -136,11 +138,12 @@ async fn plain_loop(sink: &Sink, secret: &str, deliveries: usize) -> Result<Meas
     while let Some(ended) = workers.join_next().await {
         calls.extend(ended??);
     }
-    let time = start.elapsed();
+    let (time, cpu) = (start.elapsed(), cpu::spent().saturating_sub(cpu_before));
     ensure!(sink.requests() == deliveries as u64, "{} requests for {deliveries} deliveries", sink.requests());
     sink.reached().await;
     note_connections("raw", sink);
-    Ok(Measure::new(deliveries as u64, time, calls))
+    let units = deliveries as u64;
+    Ok(Measure::new(units, time, calls, Cost { cpu, units }))
 }
 
 async fn post(client: &reqwest::Client, webhook: &Webhook, url: &str, body: Bytes) -> Result<()> {

@@ -5,6 +5,7 @@
 
 mod append;
 mod conn;
+mod cpu;
 mod deliver;
 mod load;
 mod machine;
@@ -96,6 +97,9 @@ impl Scale {
 
 /// Runs one bench on both databases.
 pub async fn run(bench: Bench, scale: &Scale) -> Result<Table> {
+    let server = raw::postgres::Connection::open(&courant_testkit::postgres::shared_server_url()?).await?;
+    cpu::count_postgres(server.text("SELECT pg_backend_pid()::text").await?.parse()?)?;
+    drop(server);
     let rows = match bench {
         Bench::Seam => seam::run(scale).await?,
         Bench::Append => append::run(scale).await?,

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 use tokio::task::JoinSet;
 
-use crate::rounds::Measure;
+use crate::cpu;
+use crate::rounds::{Cost, Measure};
 
 /// One client that awaits its answers.
 pub(crate) trait Client: Send + 'static {
@@ -38,11 +39,13 @@ struct Tally {
     start: Instant,
     units: u64,
     calls: Vec<Duration>,
+    /// Units of the warm-up, too.
+    all_units: u64,
 }
 
 impl Tally {
     fn new(until: Until, start: Instant) -> Self {
-        Self { until, start, units: 0, calls: Vec::new() }
+        Self { until, start, units: 0, calls: Vec::new(), all_units: 0 }
     }
 
     /// Counts a call; whether another one is to follow.
@@ -56,6 +59,7 @@ impl Tally {
                 (since >= length / 5 && since <= length + length / 5, since < length + length / 5)
             }
         };
+        self.all_units += units;
         if counts {
             self.units += units;
             self.calls.push(ended - began);
@@ -66,7 +70,7 @@ impl Tally {
 
 /// Lets the clients call at the same time, and gives them back.
 pub(crate) async fn run<C: Client>(clients: Vec<C>, until: Until) -> Result<(Measure, Vec<C>)> {
-    let start = Instant::now();
+    let (start, cpu) = (Instant::now(), cpu::spent());
     let mut tasks = JoinSet::new();
     for mut client in clients {
         tasks.spawn(async move {
@@ -86,12 +90,12 @@ pub(crate) async fn run<C: Client>(clients: Vec<C>, until: Until) -> Result<(Mea
         tallies.push(tally);
         clients.push(client);
     }
-    Ok((measure(tallies, until, start), clients))
+    Ok((measure(tallies, until, start, cpu), clients))
 }
 
 /// The same with a thread for each client.
 pub(crate) fn run_threads<C: Blocking>(clients: &mut [C], until: Until) -> Result<Measure> {
-    let start = Instant::now();
+    let (start, cpu) = (Instant::now(), cpu::spent());
     let work = |client: &mut C| {
         let mut tally = Tally::new(until, start);
         loop {
@@ -106,17 +110,18 @@ pub(crate) fn run_threads<C: Blocking>(clients: &mut [C], until: Until) -> Resul
         let running: Vec<_> = clients.iter_mut().map(|client| scope.spawn(|| work(client))).collect();
         running.into_iter().map(|t| t.join().map_err(|_| anyhow!("a client panicked"))?).collect()
     });
-    Ok(measure(tallies?, until, start))
+    Ok(measure(tallies?, until, start, cpu))
 }
 
-fn measure(tallies: Vec<Tally>, until: Until, start: Instant) -> Measure {
+fn measure(tallies: Vec<Tally>, until: Until, start: Instant, cpu_before: Duration) -> Measure {
     let length = match until {
         Until::Passed(length) => length,
         Until::Calls(_) | Until::Empty => start.elapsed(),
     };
     let units: u64 = tallies.iter().map(|t| t.units).sum();
+    let cost = Cost { cpu: cpu::spent().saturating_sub(cpu_before), units: tallies.iter().map(|t| t.all_units).sum() };
     let calls = tallies.into_iter().flat_map(|t| t.calls).collect();
-    Measure::new(units, length, calls)
+    Measure::new(units, length, calls, cost)
 }
 
 #[cfg(test)]

@@ -41,6 +41,8 @@ pub struct Figure {
     pub p50_ms: f64,
     /// Latency of one call in milliseconds, 99th percentile.
     pub p99_ms: f64,
+    /// Processor time in milliseconds for a thousand units, ours or the baseline's with its clients and PostgreSQL.
+    pub cpu_ms: f64,
 }
 
 /// Where a ratio lies.
@@ -65,7 +67,7 @@ impl Row {
         Self { database, title, unit, ours: figure(&pairs.ours), raw: figure(&pairs.raw), ratio }
     }
 
-    fn cells(&self) -> [String; 8] {
+    fn cells(&self) -> [String; 9] {
         let latency = |f: &Figure| format!("{} / {}", digits(f.p50_ms), digits(f.p99_ms));
         [
             self.database.to_owned(),
@@ -76,16 +78,26 @@ impl Row {
             format!("{:.2} ({:.2}–{:.2})", self.ratio.median, self.ratio.min, self.ratio.max),
             latency(&self.ours),
             latency(&self.raw),
+            format!("{} / {}", digits(self.ours.cpu_ms), digits(self.raw.cpu_ms)),
         ]
     }
 }
 
-const HEAD: [&str; 8] =
-    ["database", "what", "unit", "ours /s", "raw /s", "ours ÷ raw", "ours p50 / p99 ms", "raw p50 / p99 ms"];
+const HEAD: [&str; 9] = [
+    "database",
+    "what",
+    "unit",
+    "ours /s",
+    "raw /s",
+    "ours ÷ raw",
+    "ours p50 / p99 ms",
+    "raw p50 / p99 ms",
+    "CPU ms for 1,000, ours / raw",
+];
 
 fn figure(side: &[Measure]) -> Figure {
     let of = |f: fn(&Measure) -> f64| median(side.iter().map(f).collect());
-    Figure { per_second: of(|m| m.rate), p50_ms: of(|m| m.p50_ms), p99_ms: of(|m| m.p99_ms) }
+    Figure { per_second: of(|m| m.rate), p50_ms: of(|m| m.p50_ms), p99_ms: of(|m| m.p99_ms), cpu_ms: of(|m| m.cpu_ms) }
 }
 
 /// Three significant digits, thousands set apart: no run is more exact than that.
@@ -113,7 +125,7 @@ fn digits(value: f64) -> String {
 
 /// A table in aligned columns.
 pub fn text(table: &Table) -> String {
-    let lines: Vec<[String; 8]> =
+    let lines: Vec<[String; 9]> =
         std::iter::once(HEAD.map(str::to_owned)).chain(table.rows.iter().map(Row::cells)).collect();
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..HEAD.len()).map(width).collect();
@@ -132,7 +144,7 @@ pub fn text(table: &Table) -> String {
 
 /// A table for the document.
 pub(crate) fn markdown(table: &Table) -> String {
-    let mut out = format!("| {} |\n|---|---|---|--:|--:|--:|--:|--:|\n", HEAD.join(" | "));
+    let mut out = format!("| {} |\n|---|---|---|--:|--:|--:|--:|--:|--:|\n", HEAD.join(" | "));
     for row in &table.rows {
         let _ = writeln!(out, "| {} |", row.cells().join(" | "));
     }
@@ -144,8 +156,9 @@ mod tests {
     use super::*;
 
     fn row(ours: &[f64], raw: &[f64]) -> Row {
-        let side =
-            |rates: &[f64]| rates.iter().map(|rate| Measure { rate: *rate, p50_ms: 0.5, p99_ms: 12.0 }).collect();
+        let side = |rates: &[f64]| {
+            rates.iter().map(|rate| Measure { rate: *rate, p50_ms: 0.5, p99_ms: 12.0, cpu_ms: 80.0 }).collect()
+        };
         Row::of("SQLite", "append, 1 client".into(), "events", &Pairs { ours: side(ours), raw: side(raw) })
     }
 
@@ -169,6 +182,6 @@ mod tests {
         assert!(text(&table).contains("SQLite    append, 1 client  events"), "{}", text(&table));
         assert!(text(&table).contains("0.50 (0.50–0.50)"));
         assert_eq!(markdown(&table).lines().count(), 3);
-        assert!(markdown(&table).ends_with("| 0.50 / 12.0 | 0.50 / 12.0 |\n"));
+        assert!(markdown(&table).ends_with("| 0.50 / 12.0 | 0.50 / 12.0 | 80.0 / 80.0 |\n"));
     }
 }

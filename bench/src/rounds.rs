@@ -12,18 +12,28 @@ pub(crate) struct Measure {
     /// Latency of one call, half of them and all but one in a hundred.
     pub p50_ms: f64,
     pub p99_ms: f64,
+    /// Processor time of this process and its PostgreSQL for a thousand units, clients included.
+    pub cpu_ms: f64,
+}
+
+/// Processor time, and all units that were done in it, those of the warm-up included.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cost {
+    pub cpu: Duration,
+    pub units: u64,
 }
 
 impl Measure {
-    /// So many units in this time, with the latencies of the calls that did them.
+    /// So many units in this time, with the latencies of the calls that did them and what a thousand units cost.
     #[expect(clippy::cast_precision_loss, reason = "a figure of three digits")]
-    pub(crate) fn new(units: u64, time: Duration, mut calls: Vec<Duration>) -> Self {
+    pub(crate) fn new(units: u64, time: Duration, mut calls: Vec<Duration>, cost: Cost) -> Self {
         calls.sort_unstable();
         let at = |percent: usize| {
             let place = calls.len() * percent / 100;
             calls.get(place).map_or(f64::NAN, |call| call.as_secs_f64() * 1000.0)
         };
-        Self { rate: units as f64 / time.as_secs_f64(), p50_ms: at(50), p99_ms: at(99) }
+        let cpu_ms = cost.cpu.as_secs_f64() * 1_000_000.0 / cost.units as f64;
+        Self { rate: units as f64 / time.as_secs_f64(), p50_ms: at(50), p99_ms: at(99), cpu_ms }
     }
 }
 
@@ -65,7 +75,7 @@ mod tests {
 
     use super::*;
 
-    const NOTHING: Measure = Measure { rate: 1.0, p50_ms: 0.0, p99_ms: 0.0 };
+    const NOTHING: Measure = Measure { rate: 1.0, p50_ms: 0.0, p99_ms: 0.0, cpu_ms: 0.0 };
 
     #[tokio::test]
     async fn sides_alternate_and_change_who_goes_first() {

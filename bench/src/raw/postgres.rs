@@ -21,7 +21,8 @@ pub(crate) struct Connection {
 impl Connection {
     pub(crate) async fn open(url: &str) -> Result<Self> {
         let mut config: tokio_postgres::Config = url.parse()?;
-        config.options("-c jit=off");
+        // As our own sessions are: the plan of a prepared statement must not hang on when a table was last analysed.
+        config.options("-c jit=off -c plan_cache_mode=force_generic_plan");
         let (client, connection) = config.connect(NoTls).await?;
         let mut driver = JoinSet::new();
         driver.spawn(async move {

@@ -71,7 +71,8 @@ impl Running {
             Limits { max_attempts: config.notify.max_attempts, delivery_retention: config.notify.delivery_retention };
         let workers = work::start(&app, server, limits);
         let http = TaskTracker::new();
-        serve_routes(&http, listener, &app, v1::endpoints);
+        let main = if config.server.metrics_listen.is_some() { v1::endpoints_without_metrics } else { v1::endpoints };
+        serve_routes(&http, listener, &app, main);
         if let Some(address) = config.server.metrics_listen {
             let listener =
                 TcpListener::bind(address).await.with_context(|| format!("listening for metrics on {address}"))?;

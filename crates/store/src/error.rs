@@ -107,7 +107,7 @@ impl Error {
 impl From<tokio_postgres::Error> for Error {
     fn from(error: tokio_postgres::Error) -> Self {
         let Some(db) = error.as_db_error() else {
-            return if error.is_closed() || std::error::Error::source(&error).is_some_and(|s| s.is::<std::io::Error>()) {
+            return if error.is_closed() || std::error::Error::source(&error).is_some_and(<dyn std::error::Error>::is::<std::io::Error>) {
                 Self::Unavailable(error.to_string())
             } else {
                 Self::Database(chain(&error))

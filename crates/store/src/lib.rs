@@ -112,6 +112,16 @@ impl Store {
     }
 }
 
+/// How many, as the databases count.
+fn count<T>(items: &[T]) -> i64 {
+    i64::try_from(items.len()).unwrap_or(i64::MAX)
+}
+
+/// A limit as the length of a list.
+fn bound(limit: i64) -> usize {
+    usize::try_from(limit).unwrap_or(0)
+}
+
 #[cfg(feature = "testing")]
 fn all_statements() -> impl Iterator<Item = &'static db::Statement> {
     let nouns = [catalogue::STATEMENTS, change::STATEMENTS, journal::STATEMENTS, servers::STATEMENTS, twin::STATEMENTS];

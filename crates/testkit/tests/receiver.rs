@@ -5,16 +5,17 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 async fn post(receiver: &Receiver, body: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(receiver.address()).await.unwrap();
+    let mut stream = TcpStream::connect(receiver.address()).await.expect("a connection");
     let length = body.len();
-    let request = format!("POST /in?a=b HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}");
-    stream.write_all(request.as_bytes()).await.unwrap();
+    let request =
+        format!("POST /in?a=b HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}");
+    stream.write_all(request.as_bytes()).await.expect("a request sent");
     stream
 }
 
 async fn answer(mut stream: TcpStream) -> String {
     let mut text = String::new();
-    stream.read_to_string(&mut text).await.unwrap();
+    stream.read_to_string(&mut text).await.expect("an answer");
     text.to_lowercase()
 }
 

@@ -19,20 +19,24 @@ pub(super) async fn run(args: &ServeArgs) -> Result<()> {
     if let Some(note) = config.egress_note() {
         tracing::warn!("{note}");
     }
+    let stop = wait_for_stop();
     let running = Running::start(&config, Parts { ring: None, egress: config.egress() }).await?;
     if let Some(made) = running.first_tenant().await? {
         show(&made, &running, &config.server.data_dir)?;
     }
-    wait_for_stop().await?;
+    stop.await?;
     running.stop().await;
     Ok(())
 }
 
-/// Ends on SIGINT or SIGTERM.
-pub(super) async fn wait_for_stop() -> Result<()> {
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
-    Ok(())
+/// Ends on SIGINT or SIGTERM. They are taken from this call on, so that one that comes early ends the server in order.
+pub(super) fn wait_for_stop() -> impl Future<Output = Result<()>> {
+    let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+    async move {
+        let (mut interrupt, mut terminate) = (signals.0?, signals.1?);
+        tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
+        Ok(())
+    }
 }
 
 /// Shows the first key once: on a terminal, else in a file that only its owner can read.

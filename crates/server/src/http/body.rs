@@ -166,13 +166,22 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
     })
 }
 
-/// What a parser says, without the line and column that mean nothing beside a pointer.
+/// What a parser says, without the line and column that mean nothing beside a pointer, and without the text that it
+/// met: a secret may have been sent in the wrong place.
 fn problem(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    shorten(
-        text.rsplit_once(" at line ")
-            .map_or(text.as_str(), |(problem, _)| problem),
-    )
+    let text = text
+        .rsplit_once(" at line ")
+        .map_or(text.as_str(), |(problem, _)| problem);
+    match text.rsplit_once(", expected ") {
+        Some((met, expected)) if met.starts_with("invalid type: string ") => {
+            shorten(&format!("invalid type: string, expected {expected}"))
+        }
+        Some((met, expected)) if met.starts_with("invalid value: string ") => {
+            shorten(&format!("invalid value: string, expected {expected}"))
+        }
+        _ => shorten(text),
+    }
 }
 
 /// As much of a problem as is worth telling.

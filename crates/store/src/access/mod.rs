@@ -15,7 +15,7 @@ use crate::change::Change;
 use crate::db::Row;
 #[cfg(feature = "testing")]
 use crate::db::Statement;
-use crate::Error;
+use crate::{Error, bound};
 
 pub use keys::KeyDraft;
 
@@ -60,7 +60,7 @@ pub struct Page<T> {
 impl<T> Page<T> {
     /// A page from up to `limit + 1` rows.
     pub(crate) fn cut(rows: &[Row], limit: i64, read: impl Fn(&Row) -> Result<T, Error>, id: impl Fn(&T) -> Uuid) -> Result<Self, Error> {
-        let items = rows.iter().take(usize::try_from(limit).unwrap_or(0)).map(read).collect::<Result<Vec<_>, _>>()?;
+        let items = rows.iter().take(bound(limit)).map(read).collect::<Result<Vec<_>, _>>()?;
         let next = if rows.len() > items.len() { items.last().map(id) } else { None };
         Ok(Self { items, next })
     }

@@ -10,7 +10,7 @@ use courant_api::{Permission, TenantId, WorkspaceId};
 use super::{Page, PageKey, before, guard, place, tenants};
 use crate::change::{Change, Changed, fresh_id};
 use crate::db::{Row, Tx, params, statements};
-use crate::{Error, Store};
+use crate::{Error, Store, count};
 
 /// Deepest tree; a bound for every walk up or down it.
 const MAX_DEPTH: i64 = 32;
@@ -105,7 +105,7 @@ impl Store {
             .change(change, new, |tx, (change, new)| Box::pin(async move {
                 tenants::lock(tx, change.tenant_id).await?;
                 let above = open_parent(tx, change, new.parent_id).await?;
-                if above.len() as i64 >= MAX_DEPTH {
+                if count(&above) >= MAX_DEPTH {
                     return Err(Error::Conflict(format!("workspaces nest at most {MAX_DEPTH} deep")));
                 }
                 let workspace = WorkspaceView {
@@ -176,7 +176,7 @@ impl Store {
                     return Err(Error::Conflict("a workspace cannot move below itself".into()));
                 }
                 let height: i64 = tx.query_one(&HEIGHT, params![change.tenant_id, *id]).await?.get(0)?;
-                if above.len() as i64 + height > MAX_DEPTH {
+                if count(&above) + height > MAX_DEPTH {
                     return Err(Error::Conflict(format!("workspaces nest at most {MAX_DEPTH} deep")));
                 }
                 let previous = workspace.parent_id;

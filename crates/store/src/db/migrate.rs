@@ -43,13 +43,14 @@ pub async fn postgres(pool: &postgres::Pool, may_migrate: bool) -> Result<(), Er
     if !may_migrate {
         let exists = client.query_one(EXISTS, &[]).await?.get(0);
         let applied = if exists { client.query(APPLIED, &[]).await? } else { Vec::new() };
-        return up_to_date(applied.iter().map(|row| (row.get(0), row.get(1))).collect(), |m| m.postgres);
+        let applied: Vec<_> = applied.iter().map(|row| (row.get(0), row.get(1))).collect();
+        return up_to_date(&applied, |m| m.postgres);
     }
     let tx = client.transaction().await?;
     tx.batch_execute(LOCK).await?;
     tx.batch_execute(CREATE).await?;
-    let applied = tx.query(APPLIED, &[]).await?.iter().map(|row| (row.get(0), row.get(1))).collect();
-    for migration in pending(applied, |m| m.postgres)? {
+    let applied: Vec<_> = tx.query(APPLIED, &[]).await?.iter().map(|row| (row.get(0), row.get(1))).collect();
+    for migration in pending(&applied, |m| m.postgres)? {
         tx.batch_execute(migration.postgres).await?;
         tx.execute(RECORD, &[&migration.number, &migration.name, &checksum(migration.postgres)]).await?;
         tracing::info!(migration = migration.name, "schema migrated");
@@ -70,7 +71,8 @@ pub async fn sqlite(handle: &sqlite::Handle, may_migrate: bool) -> Result<(), Er
 fn migrate_sqlite(connection: &mut rusqlite::Connection) -> Result<(), Error> {
     let tx = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     tx.execute_batch(CREATE)?;
-    for migration in pending(applied_on_sqlite(&tx)?, |m| m.sqlite)? {
+    let applied = applied_on_sqlite(&tx)?;
+    for migration in pending(&applied, |m| m.sqlite)? {
         tx.execute_batch(migration.sqlite)?;
         tx.execute(RECORD, rusqlite::params![migration.number, migration.name, checksum(migration.sqlite)])?;
         tracing::info!(migration = migration.name, "schema migrated");
@@ -81,7 +83,7 @@ fn migrate_sqlite(connection: &mut rusqlite::Connection) -> Result<(), Error> {
 
 fn look_at_sqlite(connection: &rusqlite::Connection) -> Result<(), Error> {
     let applied = if connection.table_exists(None, "schema_migration")? { applied_on_sqlite(connection)? } else { Vec::new() };
-    up_to_date(applied, |m| m.sqlite)
+    up_to_date(&applied, |m| m.sqlite)
 }
 
 fn applied_on_sqlite(connection: &rusqlite::Connection) -> Result<Vec<(i64, String)>, Error> {
@@ -91,7 +93,7 @@ fn applied_on_sqlite(connection: &rusqlite::Connection) -> Result<Vec<(i64, Stri
 }
 
 /// Refuses a schema that still needs a migration, for those that may not migrate it.
-fn up_to_date(applied: Vec<(i64, String)>, text: impl Fn(&Migration) -> &'static str) -> Result<(), Error> {
+fn up_to_date(applied: &[(i64, String)], text: impl Fn(&Migration) -> &'static str) -> Result<(), Error> {
     match pending(applied, text)?.next() {
         None => Ok(()),
         Some(m) => Err(Error::Configuration(format!("the database lacks migration {}; run `courant migrate`", m.name))),
@@ -100,10 +102,10 @@ fn up_to_date(applied: Vec<(i64, String)>, text: impl Fn(&Migration) -> &'static
 
 /// What is still to be applied; a database that is newer than this binary, or that ran an edited migration, is refused.
 fn pending(
-    applied: Vec<(i64, String)>,
+    applied: &[(i64, String)],
     text: impl Fn(&Migration) -> &'static str,
 ) -> Result<impl Iterator<Item = &'static Migration>, Error> {
-    for (number, sum) in &applied {
+    for (number, sum) in applied {
         match MIGRATIONS.iter().find(|m| m.number == *number) {
             None => return Err(Error::Configuration(format!(
                 "the database has migration {number}, which this version of courant does not know; use a newer one"
@@ -119,5 +121,9 @@ fn pending(
 }
 
 fn checksum(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    use std::fmt::Write as _;
+    Sha256::digest(text.as_bytes()).iter().fold(String::new(), |mut hex, byte| {
+        let _infallible = write!(hex, "{byte:02x}");
+        hex
+    })
 }

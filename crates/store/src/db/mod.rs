@@ -136,5 +136,8 @@ impl Db {
     }
 }
 
+#[cfg(test)]
+mod tests;
+
 /// Longest wait for a connection or a place in the writer's queue before `Unavailable`.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);

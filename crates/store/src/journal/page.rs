@@ -9,7 +9,7 @@ use courant_api::{Cursor, Event, TenantId, Timestamp, WorkspaceId};
 
 use super::{Position, State, event, event_columns, state};
 use crate::db::{Statement, Tx, Value, params};
-use crate::{Error, Store};
+use crate::{Error, Store, bound, count};
 
 /// Events that one statement of a filtered page looks at.
 const WALK_ROWS: i64 = 10_000;
@@ -171,9 +171,9 @@ impl Store {
             .read((after, limit), |tx, (after, limit)| Box::pin(async move {
                 let State { identity, horizon, .. } = state(tx).await?;
                 let rows = tx.query(&SCAN, params![*after, horizon, *limit + 1]).await?;
-                let has_more = rows.len() as i64 > *limit;
+                let has_more = count(&rows) > *limit;
                 let events: Vec<_> =
-                    rows.iter().take(*limit as usize).map(|row| event(row, 0, identity)).collect::<Result<_, _>>()?;
+                    rows.iter().take(bound(*limit)).map(|row| event(row, 0, identity)).collect::<Result<_, _>>()?;
                 let last = events.last().map(|e| e.sequence);
                 let next = if has_more { last.unwrap_or(*after) } else { horizon.max(*after) };
                 Ok(ScanBatch { events, next, has_more })
@@ -230,8 +230,8 @@ async fn forward(
     for _ in 0..WALKS {
         let found = find(tx, tenant, query, state, (from, state.horizon), query.limit + 1, false).await?;
         let mut events = found.events;
-        if events.len() as i64 > query.limit {
-            events.truncate(query.limit as usize);
+        if count(&events) > query.limit {
+            events.truncate(bound(query.limit));
             let last = events.last().map_or(from, |e| e.sequence);
             return Ok(answer(tenant, state, events, last, true));
         }
@@ -270,7 +270,7 @@ async fn backward(
         let found = find(tx, tenant, query, state, (state.floor, until), query.limit + 1, true).await?;
         events = found.events;
         match found.stopped_at {
-            _ if events.len() as i64 > query.limit => break,
+            _ if count(&events) > query.limit => break,
             Some(reached) => until = reached - 1,
             None => more = false,
         }
@@ -278,7 +278,7 @@ async fn backward(
             break;
         }
     }
-    events.truncate(query.limit as usize);
+    events.truncate(bound(query.limit));
     events.reverse();
     // Where the page before this one ends: at this one's first event, or where an empty one has looked to.
     let first = events.first().map_or(until + 1, |e| e.sequence);
@@ -295,11 +295,11 @@ async fn tail(tx: &mut Tx, tenant: TenantId, query: &EventQuery, state: State) -
     let mut newest_first: Vec<Event> = Vec::new();
     let mut until = state.horizon;
     loop {
-        let wanted = query.limit - newest_first.len() as i64;
+        let wanted = query.limit - count(&newest_first);
         let found = find(tx, tenant, query, state, (state.floor, until), wanted, true).await?;
         newest_first.extend(found.events);
         match found.stopped_at {
-            Some(reached) if (newest_first.len() as i64) < query.limit => until = reached - 1,
+            Some(reached) if count(&newest_first) < query.limit => until = reached - 1,
             _ => break,
         }
     }

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::access::workspaces;
 use crate::change::{Change, Changed, to_json};
 use crate::db::{Row, Tx, params, statements};
-use crate::{Caller, Error, Page, PageKey, Store};
+use crate::{Caller, Error, Page, PageKey, Store, count};
 
 /// A stored integration, its secrets sealed.
 #[derive(Clone, Debug, PartialEq)]
@@ -211,14 +211,14 @@ impl Store {
                         let integration = Integration::read(row)?;
                         before = integration.id.uuid();
                         if caller.may(Permission::NotificationIntegrationRead, &integration.resource()) {
-                            if items.len() as i64 == *limit {
+                            if count(&items) == *limit {
                                 let next = items.last().map(|i: &IntegrationView| i.id.uuid());
                                 return Ok(Page { items, next });
                             }
                             items.push(integration.view());
                         }
                     }
-                    if rows.len() as i64 <= *limit {
+                    if count(&rows) <= *limit {
                         return Ok(Page { items, next: None });
                     }
                 }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::change::{Change, Changed};
 use crate::db::{Row, params, statements};
-use crate::{Caller, Error, Page, PageKey, Store};
+use crate::{Caller, Error, Page, PageKey, Store, count};
 
 statements! { "deliveries":
     LIST = "SELECT d.id, d.integration_id, i.name, d.event_type, d.status, d.attempt_count, d.last_error, d.run_at,
@@ -72,14 +72,14 @@ impl Store {
                         before = row.get(0)?;
                         let name = Resource::NotificationIntegration(row.get(2)?);
                         if caller.may(Permission::NotificationIntegrationRead, &name) {
-                            if items.len() as i64 == *limit {
+                            if count(&items) == *limit {
                                 let next = items.last().map(|d| d.id.uuid());
                                 return Ok(Page { items, next });
                             }
                             items.push(view(row)?);
                         }
                     }
-                    if rows.len() as i64 <= *limit {
+                    if count(&rows) <= *limit {
                         return Ok(Page { items, next: None });
                     }
                 }

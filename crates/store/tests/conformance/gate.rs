@@ -1,6 +1,7 @@
 //! Holds units of work between their append and their commit until the test lets go, in whatever order it likes.
 
 use courant_store::{Barrier, Options, Store};
+use courant_testkit::PATIENCE;
 use tokio::sync::{mpsc, oneshot};
 
 /// Units that reached the gate, in the order in which they did.
@@ -41,6 +42,6 @@ impl Gate {
 
     /// The next unit to reach the gate.
     pub async fn next(&mut self) -> Held {
-        self.0.recv().await.unwrap()
+        tokio::time::timeout(PATIENCE, self.0.recv()).await.expect("nobody comes to the gate").unwrap()
     }
 }

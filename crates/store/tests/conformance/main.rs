@@ -3,7 +3,7 @@
 //! A case is a function that gets an empty database of its own. Times are passed in and concurrency is held by barriers;
 //! nothing here sleeps. What only PostgreSQL can show, the order of concurrent appends, is in `order/`.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test says what it met by panicking and printing")]
+#![expect(clippy::unwrap_used, reason = "a test says what it met by panicking")]
 
 mod announce;
 mod append;
@@ -30,6 +30,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use courant_store::{Options, Store};
+use courant_testkit::PATIENCE;
 use futures_util::future::BoxFuture;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -91,7 +92,8 @@ async fn every_case_holds(engine: Engine) {
         let (permits, ground) = (Arc::clone(&permits), ground.clone());
         let task = running.spawn(async move {
             let _permit = permits.acquire_owned().await.unwrap();
-            case(ground.world().await).await;
+            let case = async { case(ground.world().await).await };
+            tokio::time::timeout(PATIENCE, case).await.expect("it hangs");
         });
         names.insert(task.id(), name);
     }
@@ -99,7 +101,7 @@ async fn every_case_holds(engine: Engine) {
     while let Some(ended) = running.join_next().await {
         if let Err(error) = ended {
             let name = names[&error.id()];
-            failures.push(format!("{name}: {}", error.try_into_panic().map_or("cancelled".into(), words)));
+            failures.push(format!("{name}: {}", error.try_into_panic().map_or("cancelled".into(), |panic| words(panic.as_ref()))));
         }
     }
     failures.sort();
@@ -111,7 +113,7 @@ async fn every_case_holds(engine: Engine) {
     assert!(unused.is_empty(), "no case executes {unused:?}");
 }
 
-fn words(panic: Box<dyn std::any::Any + Send>) -> String {
+fn words(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned())).unwrap_or_default()
 }

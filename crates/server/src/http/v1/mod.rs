@@ -23,6 +23,11 @@ pub fn endpoints() -> Vec<Endpoint<App>> {
     all
 }
 
+/// What the main address serves when metrics have one of their own.
+pub fn endpoints_without_metrics() -> Vec<Endpoint<App>> {
+    endpoints().into_iter().filter(|e| e.path() != "/metrics").collect()
+}
+
 /// What the separate metrics address serves.
 pub fn metrics_alone() -> Vec<Endpoint<App>> {
     operation::endpoints().into_iter().filter(|e| e.path() == "/metrics").collect()

@@ -31,7 +31,8 @@ async fn the_document_has_every_route_with_its_errors_and_no_other(world: &World
                 told.insert((status.clone(), code.as_str().unwrap().to_owned()));
             }
         }
-        let codes: BTreeSet<_> = endpoint.error_codes().into_iter().map(|c| (c.status().to_string(), c.as_str())).collect();
+        let codes: BTreeSet<_> =
+            endpoint.error_codes().into_iter().map(|c| (c.status().to_string(), c.as_str())).collect();
         assert_eq!(told, codes, "{place}");
         let sample = ROUTES.iter().find(|r| r.method == endpoint.method().as_str() && r.template == endpoint.path());
         let status = sample.unwrap().status.to_string();
@@ -46,7 +47,8 @@ async fn the_document_knows_every_error_code(world: &World) {
         assert!(text.contains(&format!("\"{}\"", code.as_str())), "{}", code.as_str());
     }
     let reference = |schema: &Value| schema["$ref"].as_str().map(str::to_owned);
-    let refusal = &document["paths"]["/api/v1/events"]["get"]["responses"]["401"]["content"]["application/json"]["schema"];
+    let refusal =
+        &document["paths"]["/api/v1/events"]["get"]["responses"]["401"]["content"]["application/json"]["schema"];
     assert_eq!(reference(refusal).as_deref(), Some("#/components/schemas/ErrorBody"));
 }
 

@@ -40,7 +40,8 @@ async fn another_tenants_id_looks_like_one_that_does_not_exist(world: &World) {
             if thing != "type" {
                 assert_eq!(at_foreign.status, 404, "{place}: {}", at_foreign.text());
             }
-            let (foreign, missing) = (without_name(&at_foreign, thing, &foreign[thing]), without_name(&at_missing, thing, &missing));
+            let (foreign, missing) =
+                (without_name(&at_foreign, thing, &foreign[thing]), without_name(&at_missing, thing, &missing));
             assert_eq!(foreign, missing, "{place}");
             asked += 1;
         }

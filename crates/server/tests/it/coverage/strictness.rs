@@ -44,7 +44,8 @@ async fn an_unknown_body_field_is_refused_by_name(world: &World) {
             continue;
         };
         body["colour"] = "red".into();
-        let error = api.call(route.method(), &fill(route.path, &things)).json(&body).await.refused(400, "invalid_request");
+        let error =
+            api.call(route.method(), &fill(route.path, &things)).json(&body).await.refused(400, "invalid_request");
         assert!(error["message"].as_str().unwrap().contains("colour"), "{place}: {error}");
     }
     assert_eq!(tenant.end().await, before, "a refused request changed something");

@@ -8,8 +8,8 @@ pub mod world;
 pub use courant_testkit::{Answer, Arrival, Receiver, eventually};
 pub use http::{Api, Reply};
 pub use serde_json::{Value, json};
-pub use tenant::{Member, Tenant};
-pub use world::{Engine, Setup, World};
+pub use tenant::Tenant;
+pub use world::{Engine, World};
 
 /// Makes a test of each case on each database.
 macro_rules! on_both_databases {

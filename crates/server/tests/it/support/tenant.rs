@@ -65,7 +65,8 @@ impl Tenant {
 
     /// A new principal with a key, who may do just this.
     pub async fn member(&self, grants: &[(&str, &str)]) -> Member {
-        let principal = id(&self.post("/principals", &json!({ "kind": "service", "displayName": "member" })).await.expect(201));
+        let principal =
+            id(&self.post("/principals", &json!({ "kind": "service", "displayName": "member" })).await.expect(201));
         for (permission, resource) in grants {
             self.grant(&principal, permission, resource).await;
         }

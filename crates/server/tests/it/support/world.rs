@@ -40,7 +40,6 @@ pub type Setup<'a> = &'a [(&'a str, &'a str)];
 pub struct World {
     pub engine: Engine,
     pub app: Arc<App>,
-    pub address: SocketAddr,
     /// Nobody at the server.
     pub api: Api,
     /// Takes webhooks.
@@ -89,7 +88,6 @@ impl World {
         Self {
             engine,
             app,
-            address,
             api: Api::new(address, Arc::clone(&heard)),
             sink,
             slack,

@@ -29,7 +29,10 @@ async fn a_revoked_key_stops_and_stays_revoked(world: &World) {
     let before = tenant.end().await;
     assert_eq!(tenant.act(&path).await.expect(200), revoked);
     assert_eq!(tenant.end().await, before);
-    assert_eq!(tenant.act(&format!("/api-keys/{}:revoke", no_such_id())).await.refused(404, "not_found")["message"], "API key not found");
+    assert_eq!(
+        tenant.act(&format!("/api-keys/{}:revoke", no_such_id())).await.refused(404, "not_found")["message"],
+        "API key not found"
+    );
 }
 
 async fn a_key_ends_at_its_time(world: &World) {

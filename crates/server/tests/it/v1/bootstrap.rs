@@ -19,7 +19,7 @@ async fn another_secret_or_a_key_makes_none(world: &World) {
     let tenant = world.tenant().await;
     let before = world.app.store.tenant_count().await.unwrap();
     let body = json!({ "name": "acme" });
-    for wrong in ["", "wrong", &BOOTSTRAP_SECRET[1..], &format!("{BOOTSTRAP_SECRET}x"), &tenant.key] {
+    for wrong in ["", "wrong", BOOTSTRAP_SECRET.trim_start_matches('t'), &format!("{BOOTSTRAP_SECRET}x"), &tenant.key] {
         world.api.with(wrong).post("/bootstrap", &body).await.refused(401, "unauthenticated");
     }
     assert_eq!(world.app.store.tenant_count().await.unwrap(), before);

@@ -39,7 +39,10 @@ async fn a_core_type_has_its_schemas_and_is_not_registered(world: &World) {
         let reply = tenant.put(&format!("/event-types/{reserved}/versions/1"), &order_type()).await;
         reply.refused(403, "reserved_event_type");
     }
-    assert_eq!(tenant.get("/event-types/never.made").await.refused(404, "not_found")["message"], "event type not found");
+    assert_eq!(
+        tenant.get("/event-types/never.made").await.refused(404, "not_found")["message"],
+        "event type not found"
+    );
 }
 
 async fn a_version_may_only_add_optional_fields(world: &World) {
@@ -52,7 +55,8 @@ async fn a_version_may_only_add_optional_fields(world: &World) {
         json!({ "type": "object", "properties": {}, "required": [] }),
         json!({ "type": "object", "properties": { "a": { "type": "integer" }, "b": {} }, "required": ["a", "b"] }),
     ] {
-        let error = tenant.put(&format!("{PATH}/2"), &with_schema(&bad)).await.refused(409, "incompatible_schema_version");
+        let error =
+            tenant.put(&format!("{PATH}/2"), &with_schema(&bad)).await.refused(409, "incompatible_schema_version");
         assert!(!error["details"]["errors"].as_array().unwrap().is_empty(), "{error}");
     }
     let second = json!({
@@ -101,7 +105,16 @@ async fn the_same_version_again_changes_nothing(world: &World) {
 
 async fn what_is_no_type_or_schema_is_refused(world: &World) {
     let tenant = world.tenant().await;
-    for name in ["Order.made", "order", "order.", ".made", "order..made", "1order.made", "order.made%20", &format!("o.{}", "x".repeat(100))] {
+    for name in [
+        "Order.made",
+        "order",
+        "order.",
+        ".made",
+        "order..made",
+        "1order.made",
+        "order.made%20",
+        &format!("o.{}", "x".repeat(100)),
+    ] {
         tenant.put(&format!("/event-types/{name}/versions/1"), &order_type()).await.refused(400, "invalid_request");
     }
     for version in ["0", "-1", "x", "1.0", "4294967296"] {

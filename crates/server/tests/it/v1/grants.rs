@@ -37,7 +37,8 @@ async fn a_grant_that_is_taken_back_stops_counting(world: &World) {
     assert_eq!((gone.status, gone.bytes.len()), (204, 0));
     eventually("the grant to stop", async || (member.get("/events").await.status == 403).then_some(())).await;
     assert_eq!(tenant.delete(&path).await.refused(404, "not_found")["message"], "grant not found");
-    let types: Vec<_> = tenant.events("types=grant.").await.iter().map(|e| e["type"].as_str().unwrap().to_owned()).collect();
+    let types: Vec<_> =
+        tenant.events("types=grant.").await.iter().map(|e| e["type"].as_str().unwrap().to_owned()).collect();
     assert_eq!(types, ["grant.created", "grant.created", "grant.revoked"]);
 }
 
@@ -65,13 +66,15 @@ async fn what_is_no_grant_is_refused_by_field(world: &World) {
         let error = tenant.post("/grants", &body).await.refused(400, "invalid_request");
         assert_eq!(error["details"]["pointer"], format!("/{field}"), "{bad}");
     }
-    for (field, missing, what) in [
-        ("principalId", no_such_id(), "principal"),
-        ("resource", format!("workspace:{}", no_such_id()), "workspace"),
-    ] {
+    for (field, missing, what) in
+        [("principalId", no_such_id(), "principal"), ("resource", format!("workspace:{}", no_such_id()), "workspace")]
+    {
         let mut body = good.clone();
         body[field] = missing.into();
-        assert_eq!(tenant.post("/grants", &body).await.refused(404, "not_found")["message"], format!("{what} not found"));
+        assert_eq!(
+            tenant.post("/grants", &body).await.refused(404, "not_found")["message"],
+            format!("{what} not found")
+        );
     }
 }
 

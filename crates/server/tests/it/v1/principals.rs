@@ -19,7 +19,10 @@ async fn a_principal_is_created_read_and_renamed(world: &World) {
     assert_eq!(tenant.patch(&path, &json!({ "displayName": "Ada L." })).await.etag(), "\"2\"");
     assert_eq!(tenant.patch(&path, &json!({})).await.etag(), "\"2\"");
     assert_eq!(tenant.end().await, before);
-    assert_eq!(tenant.get(&format!("/principals/{}", no_such_id())).await.refused(404, "not_found")["message"], "principal not found");
+    assert_eq!(
+        tenant.get(&format!("/principals/{}", no_such_id())).await.refused(404, "not_found")["message"],
+        "principal not found"
+    );
 }
 
 async fn a_list_is_newest_first_and_pages_meet_each_row_once(world: &World) {
@@ -69,7 +72,8 @@ async fn the_keys_of_a_disabled_principal_stop_until_it_is_enabled(world: &World
     eventually("the key to stop", async || (member.get("/events").await.status == 401).then_some(())).await;
     tenant.patch(&path, &json!({ "status": "active" })).await.expect(200);
     member.get("/events").await.expect(200);
-    let types: Vec<_> = tenant.events("types=principal.").await.iter().map(|e| e["type"].as_str().unwrap().to_owned()).collect();
+    let types: Vec<_> =
+        tenant.events("types=principal.").await.iter().map(|e| e["type"].as_str().unwrap().to_owned()).collect();
     assert_eq!(types[types.len() - 2..], ["principal.disabled", "principal.updated"]);
 }
 

@@ -15,7 +15,10 @@ async fn a_workspace_moves_with_all_that_lies_below_it(world: &World) {
     let to_top = tenant.post(&format!("/workspaces/{child}:move"), &json!({ "parentId": null })).await.expect(200);
     assert_eq!((&to_top["parentId"], &to_top["version"]), (&Value::Null, &json!(3)));
     // Readers of the place that it left are told.
-    assert_eq!(types(&tenant.events(&format!("workspaceId={left}")).await), ["workspace.created", "workspace.entity_left"]);
+    assert_eq!(
+        types(&tenant.events(&format!("workspaceId={left}")).await),
+        ["workspace.created", "workspace.entity_left"]
+    );
     let story = tenant.events(&format!("entityType=workspace&entityId={child}")).await;
     assert_eq!(types(&story), ["workspace.created", "workspace.moved", "workspace.moved"]);
     tenant.post(&format!("/workspaces/{child}:move"), &json!({})).await.refused(400, "invalid_request");

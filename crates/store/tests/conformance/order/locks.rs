@@ -3,6 +3,7 @@
 use courant_api::access::{PrincipalPatch, WorkspacePatch};
 use courant_api::{PrincipalId, WorkspaceId};
 use courant_store::Store;
+use courant_testkit::eventually;
 use tokio::task::JoinSet;
 
 use crate::gate::Gate;
@@ -14,11 +15,9 @@ fn rename(tasks: &mut JoinSet<bool>, store: &Store, tenant: &Tenant, id: Workspa
 }
 
 /// Until somebody waits for a lock.
-async fn somebody_waits(raw: &Raw, how_many: i64) {
+async fn somebody_waits(raw: &Raw) {
     let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    while raw.number(waiting).await != how_many {
-        tokio::task::yield_now().await;
-    }
+    eventually("the lock to be waited for", async || (raw.number(waiting).await == 1).then_some(())).await;
 }
 
 async fn world() -> (World, Tenant, WorkspaceId) {
@@ -38,14 +37,14 @@ async fn changes_of_one_entity_come_out_in_the_order_in_which_they_got_its_lock(
     rename(&mut tasks, &store, &tenant, workspace, "first");
     let first = gate.next().await;
     rename(&mut tasks, &store, &tenant, workspace, "second");
-    somebody_waits(&raw, 1).await;
+    somebody_waits(&raw).await;
 
     // Meanwhile others append and commit: the one that waits has drawn no position yet.
     world.append(&tenant, vec![draft("task.made", "between")]).await;
     first.commit();
     let second = gate.next().await;
     rename(&mut tasks, &store, &tenant, workspace, "third");
-    somebody_waits(&raw, 1).await;
+    somebody_waits(&raw).await;
     second.commit();
     gate.next().await.commit();
     assert!(tasks.join_all().await.into_iter().all(|done| done));
@@ -68,7 +67,7 @@ async fn a_change_that_waited_for_one_that_was_rolled_back_begins_anew() {
     rename(&mut tasks, &store, &tenant, workspace, "first");
     let first = gate.next().await;
     rename(&mut tasks, &store, &tenant, workspace, "second");
-    somebody_waits(&raw, 1).await;
+    somebody_waits(&raw).await;
     first.roll_back();
     gate.next().await.commit();
     let mut outcomes = tasks.join_all().await;
@@ -77,6 +76,28 @@ async fn a_change_that_waited_for_one_that_was_rolled_back_begins_anew() {
     let events = world.since(&tenant, &begin).await;
     assert_eq!(types(&events), ["workspace.updated"]);
     assert_eq!((&payload(&events[0])["name"], &payload(&events[0])["version"]), (&"second".into(), &2.into()));
+}
+
+/// Two moves that are each harmless and together close a circle; neither touches a row that the other locks.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_waits_for_another_one_and_judges_the_tree_after_it() {
+    let (world, tenant, a) = world().await;
+    let below_a = world.workspace(&tenant, Some(a)).await;
+    let b = world.workspace(&tenant, None).await;
+    let below_b = world.workspace(&tenant, Some(b)).await;
+    let (store, mut gate) = Gate::store(world.url(), 8).await;
+    let raw = world.raw().await;
+    let mut tasks = JoinSet::new();
+    let (mover, change) = (store.clone(), tenant.change());
+    tasks.spawn(async move { mover.workspace_move(change, a, Some(below_b)).await.map(|_| ()) });
+    let first = gate.next().await;
+    let (mover, change) = (store.clone(), tenant.change());
+    tasks.spawn(async move { mover.workspace_move(change, b, Some(below_a)).await.map(|_| ()) });
+    somebody_waits(&raw).await;
+    first.commit();
+    tasks.join_next().await.unwrap().unwrap().unwrap();
+    crate::world::conflict(tasks.join_next().await.unwrap().unwrap());
+    assert_eq!(world.store.workspace_get(tenant.id, b).await.unwrap().parent_id, None);
 }
 
 /// A unit that has appended holds readers back at its own place, no further, and only until it ends.

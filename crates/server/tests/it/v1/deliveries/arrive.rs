@@ -81,7 +81,10 @@ async fn a_webhook_may_ask_for_cloud_events(world: &World) {
     let arrival = world.sink.next().await;
     let event = arrival.verified(WEBHOOK_SECRET);
     assert_eq!(arrival.header("content-type"), "application/cloudevents+json");
-    assert_eq!((&event["specversion"], &event["type"], &event["id"]), (&json!("1.0"), &json!("order.made"), &appended["id"]));
+    assert_eq!(
+        (&event["specversion"], &event["type"], &event["id"]),
+        (&json!("1.0"), &json!("order.made"), &appended["id"])
+    );
     assert_eq!(event["data"], json!({ "amount": 7, "name": "Order 1" }));
     arrival.answer(Answer::status(200));
     tenant.all_delivered().await;
@@ -114,7 +117,9 @@ async fn a_workspace_narrows_what_an_integration_hears(world: &World) {
     let beside = tenant.workspace(None).await;
     tenant.webhook("hooks", &world.sink, &["order."], json!({ "workspaceId": root })).await;
     let mut last = json!(null);
-    for (workspace, entity) in [(Some(&beside), "beside"), (None, "tenant"), (Some(&below), "below"), (Some(&beside), "again")] {
+    for (workspace, entity) in
+        [(Some(&beside), "beside"), (None, "tenant"), (Some(&below), "below"), (Some(&beside), "again")]
+    {
         let mut event = order("order.made", entity);
         event["workspaceId"] = json!(workspace);
         last = tenant.append(event).await;

@@ -112,7 +112,10 @@ async fn the_last_attempt_of_the_budget_ends_it(world: &World) {
         world.sink.next().await.answer(Answer::status(status));
     }
     let dead = tenant.delivery("dead").await;
-    assert_eq!((&dead["attemptCount"], &dead["lastError"]), (&json!(2), &json!(format!("HTTP 503 from {}", world.sink.address()))));
+    assert_eq!(
+        (&dead["attemptCount"], &dead["lastError"]),
+        (&json!(2), &json!(format!("HTTP 503 from {}", world.sink.address())))
+    );
     assert_eq!(deaths(&tenant).await, [("transient".to_owned(), 2)]);
     world.finish().await;
 }
@@ -147,9 +150,13 @@ async fn a_target_that_the_operator_has_not_allowed_is_never_reached(world: &Wor
     let tenant = tenant(world).await;
     let secret_service = Receiver::start().await;
     let port = secret_service.address().port();
-    for (n, host) in ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "2130706433", "0.0.0.0"].into_iter().enumerate() {
+    for (n, host) in
+        ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "2130706433", "0.0.0.0"].into_iter().enumerate()
+    {
         let config = json!({ "url": format!("http://{host}:{port}/in") });
-        let hooks = tenant.webhook(&format!("hooks {n}"), &secret_service, &["order."], json!({ "providerConfig": config })).await;
+        let hooks = tenant
+            .webhook(&format!("hooks {n}"), &secret_service, &["order."], json!({ "providerConfig": config }))
+            .await;
         tenant.append(order("order.made", "o_1")).await;
         let dead = tenant.delivery("dead").await;
         assert!(dead["lastError"].as_str().unwrap().contains("not allowed"), "{host}: {dead}");

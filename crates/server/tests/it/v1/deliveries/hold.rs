@@ -12,7 +12,10 @@ async fn held(world: &World) -> (Tenant, String) {
     let last = tenant.append(order("order.made", "o_2")).await;
     world.announced(last["sequence"].as_i64().unwrap()).await;
     let waiting = tenant.deliveries().await;
-    assert_eq!(waiting.iter().map(|d| (&d["status"], &d["attemptCount"])).collect::<Vec<_>>(), [(&json!("pending"), &json!(0)); 2]);
+    assert_eq!(
+        waiting.iter().map(|d| (&d["status"], &d["attemptCount"])).collect::<Vec<_>>(),
+        [(&json!("pending"), &json!(0)); 2]
+    );
     (tenant, hooks)
 }
 

@@ -58,7 +58,9 @@ async fn a_retry_that_fails_is_dead_again_and_told_again(world: &World) {
 async fn the_message_of_a_retry_is_that_of_its_event_whatever_has_changed(world: &World) {
     let tenant = world.tenant().await;
     let (integration, dead) = tenant.dead_delivery(world).await;
-    tenant.edit(&integration, json!({ "name": "renamed", "providerConfig": { "url": world.sink.url("/moved") } })).await;
+    tenant
+        .edit(&integration, json!({ "name": "renamed", "providerConfig": { "url": world.sink.url("/moved") } }))
+        .await;
     assert_eq!(tenant.delivery("dead").await["integrationName"], "renamed");
     tenant.retry(&id(&dead)).await.expect(200);
     let arrival = world.sink.next().await;

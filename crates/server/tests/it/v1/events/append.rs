@@ -45,7 +45,10 @@ async fn cursors_come_only_with_the_wait_for_readers(world: &World) {
     let tenant = tenant_with_types(world).await;
     let answer = tenant.post("/events", &batch(&[order("order.made", "o_1")])).await.expect(201);
     assert_eq!(answer["items"][0]["cursor"], Value::Null);
-    let error = tenant.post("/events?until=stored", &batch(&[order("order.made", "o_1")])).await.refused(400, "invalid_request");
+    let error = tenant
+        .post("/events?until=stored", &batch(&[order("order.made", "o_1")]))
+        .await
+        .refused(400, "invalid_request");
     assert_eq!(error["details"]["parameter"], "until");
 }
 
@@ -56,7 +59,8 @@ async fn an_id_is_appended_once_and_only_with_the_same_content(world: &World) {
     assert_eq!(first["duplicate"], false);
     // A repeat by somebody else, in another batch and with other events, is the same event.
     let producer = tenant.member(&[("events.append", "tenant")]).await;
-    let again = producer.post("/events?until=readable", &batch(&[order("order.paid", "o_2"), event.clone()])).await.expect(201);
+    let again =
+        producer.post("/events?until=readable", &batch(&[order("order.paid", "o_2"), event.clone()])).await.expect(201);
     assert_eq!(again["items"][1], with(first.clone(), "duplicate", true));
     assert_eq!(again["items"][0]["duplicate"], false);
 
@@ -66,7 +70,13 @@ async fn an_id_is_appended_once_and_only_with_the_same_content(world: &World) {
         ("payload", json!({ "amount": 8 })),
         ("workspaceId", json!(tenant.workspace(None).await)),
     ] {
-        let error = refused(&tenant, &[order("order.made", "o_3"), with(event.clone(), field, other)], 409, "event_id_conflict").await;
+        let error = refused(
+            &tenant,
+            &[order("order.made", "o_3"), with(event.clone(), field, other)],
+            409,
+            "event_id_conflict",
+        )
+        .await;
         assert_eq!(error["details"]["id"], event["id"], "{field}");
     }
     let twice = batch(&[event.clone(), event.clone()]);
@@ -118,7 +128,8 @@ async fn every_fault_against_the_schema_is_pointed_at(world: &World) {
     let broken = with(order("order.made", "o_1"), "payload", json!({ "amount": "7", "name": 8 }));
     let no_object = with(order("order.made", "o_1"), "payload", json!([]));
     let error = refused(&tenant, &[order("order.made", "o_1"), broken, no_object], 422, "invalid_event_payload").await;
-    let mut pointers: Vec<_> = error["details"]["errors"].as_array().unwrap().iter().map(|e| e["pointer"].as_str().unwrap()).collect();
+    let mut pointers: Vec<_> =
+        error["details"]["errors"].as_array().unwrap().iter().map(|e| e["pointer"].as_str().unwrap()).collect();
     pointers.sort_unstable();
     assert_eq!(pointers, ["/events/1/payload/amount", "/events/1/payload/name", "/events/2/payload"]);
 }
@@ -126,7 +137,8 @@ async fn every_fault_against_the_schema_is_pointed_at(world: &World) {
 async fn a_payload_is_kept_as_it_was_written(world: &World) {
     let tenant = tenant_with_types(world).await;
     let payload = r#"{ "z":1.50, "name":"\u00e9\/",  "big":12345678901234567890, "amount":7 }"#;
-    let body = format!(r#"{{"events":[{{"type":"order.made","entityType":"order","entityId":"o_1","payload":{payload}}}]}}"#);
+    let body =
+        format!(r#"{{"events":[{{"type":"order.made","entityType":"order","entityId":"o_1","payload":{payload}}}]}}"#);
     tenant.call(http::Method::POST, "/events?until=readable").text("application/json", body).await.expect(201);
     let page = tenant.get("/events?types=order.").await;
     assert!(page.text().contains(&format!(r#""payload":{payload}"#)), "{}", page.text());
@@ -159,7 +171,8 @@ async fn texts_have_bounds(world: &World) {
         ("id", json!("not-a-uuid")),
         ("workspaceId", json!("7")),
     ] {
-        let error = refused(&tenant, &[good.clone(), with(good.clone(), field, bad.clone())], 400, "invalid_request").await;
+        let error =
+            refused(&tenant, &[good.clone(), with(good.clone(), field, bad.clone())], 400, "invalid_request").await;
         assert_eq!(error["details"]["pointer"], format!("/events/1/{field}"), "{bad}: {error}");
     }
     let mut without = good;

@@ -26,7 +26,8 @@ async fn pages_of_any_size_give_every_event_once_in_one_order(world: &World) {
     assert!(sequences.is_sorted_by(|a, b| a < b), "{sequences:?}");
     for limit in [1, 2, 3, 1000] {
         for filter in ["", "&types=order."] {
-            let expected: Vec<_> = all.iter().filter(|e| filter.is_empty() || e["entityType"] == "order").cloned().collect();
+            let expected: Vec<_> =
+                all.iter().filter(|e| filter.is_empty() || e["entityType"] == "order").cloned().collect();
             let (mut read, mut position) = (Vec::new(), String::new());
             loop {
                 let page = tenant.get(&format!("/events?limit={limit}{filter}{position}")).await.expect(200);
@@ -81,7 +82,10 @@ async fn any_changed_character_makes_a_cursor_invalid(world: &World) {
         let changed = String::from_utf8(changed).unwrap();
         tenant.get(&format!("/events?cursor={changed}")).await.refused(422, "invalid_cursor");
     }
-    for bad in ["0", "17", "ec1_", "ec1", "EC1_AAAA", "ec0_AAAA", &good[1..], &good[..good.len() - 1], &format!("{good}A")] {
+    let shorter = format!("ec1_{}", "A".repeat(good.len() - 5));
+    for bad in
+        ["0", "17", "ec1_", "ec1", "EC1_AAAA", "ec0_AAAA", good.trim_start_matches('e'), &shorter, &format!("{good}A")]
+    {
         tenant.get(&format!("/events?cursor={bad}")).await.refused(422, "invalid_cursor");
     }
     tenant.get("/events?cursor=").await.refused(400, "invalid_request");
@@ -116,7 +120,8 @@ async fn a_cursor_of_another_journal_or_ahead_of_this_one_is_refused(world: &Wor
 async fn two_places_to_start_from_exclude_each_other(world: &World) {
     let tenant = tenant_with_orders(world, 1).await;
     let end = tenant.end().await;
-    let starts = [format!("cursor={end}"), format!("before={end}"), "tail=1".into(), "since=2026-01-01T00:00:00Z".into()];
+    let starts =
+        [format!("cursor={end}"), format!("before={end}"), "tail=1".into(), "since=2026-01-01T00:00:00Z".into()];
     for (n, one) in starts.iter().enumerate() {
         tenant.get(&format!("/events?{one}")).await.expect(200);
         for other in &starts[n + 1..] {

@@ -24,7 +24,9 @@ async fn an_underscore_in_a_prefix_is_a_letter(world: &World) {
 async fn prefixes_add_up_whether_repeated_or_listed(world: &World) {
     let tenant = tenant_with(world, &["a1.made", "b1.made", "c1.made", "c1.lost"]).await;
     let expected = ["b1.made", "c1.lost"];
-    for filter in ["types=b1.,c1.lost", "types=b1.&types=c1.lost", "types=c1.lost&types=b1.made,b1.", "types=b1%2E%2Cc1.lost"] {
+    for filter in
+        ["types=b1.,c1.lost", "types=b1.&types=c1.lost", "types=c1.lost&types=b1.made,b1.", "types=b1%2E%2Cc1.lost"]
+    {
         assert_eq!(entities(&tenant.events(filter).await), expected, "{filter}");
     }
     assert_eq!(tenant.events("types=nothing_yet.").await, Vec::<Value>::new());
@@ -135,12 +137,29 @@ async fn one_event_is_the_same_alone_and_in_a_page(world: &World) {
     assert_eq!(
         fields,
         [
-            "sequence", "id", "tenantId", "type", "schemaVersion", "entityType", "entityId", "workspaceId", "actorId",
-            "sessionId", "correlationId", "causationId", "requestId", "payload", "occurredAt", "cursor"
+            "sequence",
+            "id",
+            "tenantId",
+            "type",
+            "schemaVersion",
+            "entityType",
+            "entityId",
+            "workspaceId",
+            "actorId",
+            "sessionId",
+            "correlationId",
+            "causationId",
+            "requestId",
+            "payload",
+            "occurredAt",
+            "cursor"
         ]
     );
     assert_eq!((&listed["tenantId"], &listed["actorId"]), (&json!(tenant.id), &json!(tenant.principal)));
-    assert_eq!(tenant.get(&format!("/events/{}", no_such_id())).await.refused(404, "not_found")["message"], "event not found");
+    assert_eq!(
+        tenant.get(&format!("/events/{}", no_such_id())).await.refused(404, "not_found")["message"],
+        "event not found"
+    );
 }
 
 on_both_databases! {

@@ -80,7 +80,8 @@ async fn what_cannot_be_kept_beside_a_payload_is_a_bad_body(world: &World) {
         let error = send(&tenant, &[event("{}"), text]).await.refused(422, "invalid_body");
         assert_eq!(error["details"]["errors"][0]["pointer"], pointer);
     }
-    for text in [event("{}").replace("o_1", "\u{0}"), event("{"), event("01"), event("NaN"), event("'x'"), event("{},")] {
+    for text in [event("{}").replace("o_1", "\u{0}"), event("{"), event("01"), event("NaN"), event("'x'"), event("{},")]
+    {
         send(&tenant, &[event("{}"), text]).await.refused(400, "invalid_request");
     }
     assert_eq!(tenant.end().await, before);

@@ -32,11 +32,20 @@ async fn an_edit_changes_what_it_names_and_journals_their_names(world: &World) {
         assert_eq!((view, reply.etag()), (expected.clone(), format!("\"{}\"", n + 2).as_str()));
         let journalled = tenant.events("types=notification_integration.").await.pop().unwrap();
         let mut names: Vec<_> = change.as_object().unwrap().keys().cloned().collect();
-        let mut told: Vec<_> = journalled["payload"]["changes"].as_array().unwrap().iter().map(|c| c.as_str().unwrap().to_owned()).collect();
-        (names.sort(), told.sort());
+        let mut told: Vec<_> = journalled["payload"]["changes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|c| c.as_str().unwrap().to_owned())
+            .collect();
+        names.sort();
+        told.sort();
         assert_eq!(told, names);
         let disabled = change["enabled"] == false;
-        assert_eq!(journalled["type"], if disabled { "notification_integration.disabled" } else { "notification_integration.updated" });
+        assert_eq!(
+            journalled["type"],
+            if disabled { "notification_integration.disabled" } else { "notification_integration.updated" }
+        );
     }
     let before = tenant.end().await;
     assert_eq!(tenant.patch(&path, &json!({})).await.expect(200), expected);

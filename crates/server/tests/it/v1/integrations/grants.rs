@@ -97,10 +97,14 @@ async fn a_list_of_deliveries_clamps_its_limit_and_filters_by_status(world: &Wor
     let all = tenant.get(&format!("{path}?limit=100000")).await.expect(200);
     assert_eq!(subjects(&all), ["o_2", "o_1", "o_0"]);
     let first = tenant.get(&format!("{path}?limit=2")).await.expect(200);
-    let rest = tenant.get(&format!("{path}?limit=2&cursor={}", first["nextCursor"].as_str().unwrap())).await.expect(200);
+    let rest =
+        tenant.get(&format!("{path}?limit=2&cursor={}", first["nextCursor"].as_str().unwrap())).await.expect(200);
     assert_eq!((subjects(&first), subjects(&rest)), (vec!["o_2".into(), "o_1".into()], vec!["o_0".into()]));
     assert_eq!(subjects(&tenant.get(&format!("{path}?status=pending&status=dead")).await.expect(200)).len(), 3);
-    assert_eq!(subjects(&tenant.get(&format!("{path}?status=dead&status=failed&status=processing")).await.expect(200)).len(), 0);
+    assert_eq!(
+        subjects(&tenant.get(&format!("{path}?status=dead&status=failed&status=processing")).await.expect(200)).len(),
+        0
+    );
     for bad in ["status=sent", "status=", "status=pending,dead", "limit=0"] {
         tenant.get(&format!("{path}?{bad}")).await.refused(400, "invalid_request");
     }
@@ -108,8 +112,19 @@ async fn a_list_of_deliveries_clamps_its_limit_and_filters_by_status(world: &Wor
     assert_eq!(
         fields,
         [
-            "id", "integrationId", "integrationName", "eventType", "status", "attemptCount", "lastError", "runAt",
-            "createdAt", "deploymentId", "stackId", "stackName", "subject"
+            "id",
+            "integrationId",
+            "integrationName",
+            "eventType",
+            "status",
+            "attemptCount",
+            "lastError",
+            "runAt",
+            "createdAt",
+            "deploymentId",
+            "stackId",
+            "stackName",
+            "subject"
         ]
     );
 }
