@@ -114,7 +114,7 @@ async fn a_unit_that_met_a_deadlock_runs_again() {
         });
     }
     tasks.join_all().await;
-    assert_eq!(runs.load(Ordering::SeqCst), 3);
+    assert!(runs.load(Ordering::SeqCst) > 2, "nobody met a deadlock");
     for id in [one, two] {
         assert_eq!(beat(&db, id).await.unwrap(), Some(Timestamp::from_micros(2)), "each unit counts once");
     }

@@ -13,7 +13,7 @@ use http::Method;
 use routes::{ROUTES, Route, Who};
 
 use crate::support::tenant::{self, WEBHOOK_SECRET};
-use crate::support::{Api, Tenant, World, eventually, json, no_such_id, on_both_databases};
+use crate::support::{Api, Tenant, World, eventually, json, no_such_id};
 
 /// The things of one tenant that the sample requests are about, by the name that stands for each.
 pub type Things = BTreeMap<&'static str, String>;
@@ -106,20 +106,3 @@ fn the_samples_need_what_the_routes_say_they_need() {
         }
     }
 }
-
-/// The sample requests stand for their routes only as long as they work.
-async fn every_sample_works(world: &World) {
-    let tenant = world.tenant().await;
-    for (n, route) in ROUTES.iter().enumerate() {
-        let things = things(world, &tenant, &format!("sample{n}.made")).await;
-        let api = if matches!(route.who, Who::Bootstrap) {
-            world.api.with(crate::support::world::BOOTSTRAP_SECRET)
-        } else {
-            tenant.api.clone()
-        };
-        let reply = route.request(&api, &things).await;
-        assert_eq!(reply.status, route.status, "{} {}: {}", route.method, route.template, reply.text());
-    }
-}
-
-on_both_databases! { every_sample_works }
