@@ -27,7 +27,8 @@ struct Queue {
 
 impl Client for Queue {
     async fn call(&mut self) -> Result<u64> {
-        let claim = self.store.delivery_claim(self.server, clock::now(), BATCH).await?;
+        let claim =
+            self.store.delivery_claim(self.server, clock::now(), BATCH, courant_store::Lanes::default()).await?;
         let marks: Vec<Mark> = claim
             .deliveries
             .iter()

@@ -9,20 +9,10 @@ use crate::{machine, step};
 const PACKAGE: &str = "courant-bench";
 
 pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
-    ensure!(
-        workspace.has_package(PACKAGE),
-        "this workspace has no package `{PACKAGE}`"
-    );
+    ensure!(workspace.has_package(PACKAGE), "this workspace has no package `{PACKAGE}`");
     machine::need_postgres()?;
     step::run(&mut workspace.cargo(&["build", "--release", "--package", PACKAGE]))?;
-    let postgres = PrivatePostgres::start(Options {
-        fsync: true,
-        ..Options::default()
-    })?;
+    let postgres = PrivatePostgres::start(Options { fsync: true, ..Options::default() })?;
     let mut command = workspace.cargo(&["run", "--quiet", "--release", "--package", PACKAGE, "--"]);
-    step::run(
-        command
-            .args(args)
-            .env(URL_VARIABLE, postgres.url("postgres")),
-    )
+    step::run(command.args(args).env(URL_VARIABLE, postgres.url("postgres")))
 }

@@ -12,10 +12,8 @@ use crate::step;
 use crate::workspace::Workspace;
 
 /// The folder and the command of `courant` that writes it. Nothing else lives in these folders.
-const GENERATED: &[(&str, &[&str])] = &[
-    ("docs/events", &["catalog", "export", "--dir"]),
-    ("contract", &["contract", "export", "--dir"]),
-];
+const GENERATED: &[(&str, &[&str])] =
+    &[("docs/events", &["catalog", "export", "--dir"]), ("contract", &["contract", "export", "--dir"])];
 
 pub(crate) fn run(workspace: &Workspace, check: bool) -> Result<()> {
     // Selected like this, the binary has the features that the tests build it with, and nothing is compiled twice.
@@ -25,46 +23,26 @@ pub(crate) fn run(workspace: &Workspace, check: bool) -> Result<()> {
     for (folder, command) in GENERATED {
         let made = fresh.path().join(folder);
         fs::create_dir_all(&made)?;
-        step::run(
-            Command::new(workspace.courant())
-                .args(*command)
-                .arg(&made)
-                .current_dir(workspace.root()),
-        )?;
+        step::run(Command::new(workspace.courant()).args(*command).arg(&made).current_dir(workspace.root()))?;
         let committed = workspace.root().join(folder);
         let differing = differences(&made, &committed)?;
         if !check {
-            replace(&made, &committed, &differing)
-                .with_context(|| format!("cannot write {}", committed.display()))?;
+            replace(&made, &committed, &differing).with_context(|| format!("cannot write {}", committed.display()))?;
         }
         stale.extend(differing.into_iter().map(|name| format!("{folder}/{name}")));
     }
     if check && !stale.is_empty() {
-        bail!(
-            "out of date; run `cargo xtask gen` and commit:\n  {}",
-            stale.join("\n  ")
-        );
+        bail!("out of date; run `cargo xtask gen` and commit:\n  {}", stale.join("\n  "));
     }
-    let verb = if check {
-        "checked, all up to date"
-    } else {
-        "written"
-    };
-    let changed = if check {
-        String::new()
-    } else {
-        format!("; changed: {}", stale.join(", "))
-    };
+    let verb = if check { "checked, all up to date" } else { "written" };
+    let changed = if check { String::new() } else { format!("; changed: {}", stale.join(", ")) };
     println!("generated files {verb}{changed}");
     Ok(())
 }
 
 /// The names of files that are not the same in both folders.
 fn differences(made: &Path, committed: &Path) -> Result<Vec<String>> {
-    let names: BTreeSet<String> = file_names(made)?
-        .into_iter()
-        .chain(file_names(committed)?)
-        .collect();
+    let names: BTreeSet<String> = file_names(made)?.into_iter().chain(file_names(committed)?).collect();
     let mut differing = Vec::new();
     for name in names {
         if content(&made.join(&name))? != content(&committed.join(&name))? {
@@ -90,19 +68,13 @@ fn file_names(folder: &Path) -> Result<Vec<String>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.with_context(|| format!("cannot list {}", folder.display()))?,
     };
-    entries
-        .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
-        .collect()
+    entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
 }
 
 fn content(file: &Path) -> Result<Option<Vec<u8>>> {
     match fs::read(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        read => {
-            Ok(Some(read.with_context(|| {
-                format!("cannot read {}", file.display())
-            })?))
-        }
+        read => Ok(Some(read.with_context(|| format!("cannot read {}", file.display()))?)),
     }
 }
 
@@ -127,10 +99,7 @@ mod tests {
         assert_eq!(differing, ["changed", "new", "vanished"]);
 
         replace(&made, &committed, &differing).unwrap();
-        assert_eq!(
-            differences(&made, &committed).unwrap(),
-            Vec::<String>::new()
-        );
+        assert_eq!(differences(&made, &committed).unwrap(), Vec::<String>::new());
         assert!(!committed.join("vanished").exists());
     }
 
@@ -138,9 +107,6 @@ mod tests {
     fn a_folder_that_was_never_committed_is_all_new() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("a"), "a").unwrap();
-        assert_eq!(
-            differences(dir.path(), &dir.path().join("none")).unwrap(),
-            ["a"]
-        );
+        assert_eq!(differences(dir.path(), &dir.path().join("none")).unwrap(), ["a"]);
     }
 }

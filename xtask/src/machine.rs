@@ -15,13 +15,9 @@ pub(crate) fn need_postgres() -> Result<()> {
     if Installation::newest().is_none() {
         install("a PostgreSQL server, version 14 or newer", &["postgresql"])?;
     }
-    let found = Installation::newest()
-        .context("PostgreSQL is installed, but no initdb of version 14 or newer is found")?;
-    println!(
-        "PostgreSQL {} at {}",
-        found.major(),
-        found.program("postgres").display()
-    );
+    let found =
+        Installation::newest().context("PostgreSQL is installed, but no initdb of version 14 or newer is found")?;
+    println!("PostgreSQL {} at {}", found.major(), found.program("postgres").display());
     Ok(())
 }
 
@@ -30,10 +26,7 @@ pub(crate) fn need_python() -> Result<()> {
     if !python_works() {
         install("Python 3 with venv", &["python3", "python3-venv"])?;
     }
-    ensure!(
-        python_works(),
-        "`python3 -m venv` does not work: its modules `venv` and `ensurepip` are missing"
-    );
+    ensure!(python_works(), "`python3 -m venv` does not work: its modules `venv` and `ensurepip` are missing");
     Ok(())
 }
 
@@ -42,10 +35,7 @@ fn python_works() -> bool {
 }
 
 fn install(what: &str, packages: &[&str]) -> Result<()> {
-    let by_hand = format!(
-        "{what} is missing; please install it (on Debian: apt-get install {})",
-        packages.join(" ")
-    );
+    let by_hand = format!("{what} is missing; please install it (on Debian: apt-get install {})", packages.join(" "));
     if !step::succeeds(Command::new("apt-get").arg("--version")) {
         bail!("{by_hand}");
     }
@@ -59,9 +49,7 @@ fn install(what: &str, packages: &[&str]) -> Result<()> {
         if !as_root {
             command.arg("env");
         }
-        command
-            .args(["DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"])
-            .args(args);
+        command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"]).args(args);
         step::run(&mut command).with_context(|| by_hand.clone())
     };
     apt(&["update"])?;

@@ -1,13 +1,7 @@
 //! `cargo xtask`: what a developer or CI does with the workspace. Depends on next to nothing, so that it builds in seconds.
 
-#![expect(
-    clippy::print_stdout,
-    reason = "a command-line tool speaks on its standard output"
-)]
-#![expect(
-    clippy::print_stderr,
-    reason = "a command-line tool complains on its standard error"
-)]
+#![expect(clippy::print_stdout, reason = "a command-line tool speaks on its standard output")]
+#![expect(clippy::print_stderr, reason = "a command-line tool complains on its standard error")]
 
 mod arch;
 mod bench;
@@ -58,9 +52,6 @@ fn run() -> Result<()> {
             println!("{USAGE}");
             Ok(())
         }
-        _ => bail!(
-            "`{}` is no command\n\n{USAGE}",
-            [&[command.as_str()], flags.as_slice()].concat().join(" ")
-        ),
+        _ => bail!("`{}` is no command\n\n{USAGE}", [&[command.as_str()], flags.as_slice()].concat().join(" ")),
     }
 }

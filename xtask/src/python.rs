@@ -14,8 +14,8 @@ const TESTS: &str = "tests/python";
 /// Makes or refreshes the virtual environment; returns its interpreter.
 pub(crate) fn environment(workspace: &Workspace) -> Result<PathBuf> {
     let requirements = workspace.root().join(TESTS).join("requirements.txt");
-    let wanted = fs::read_to_string(&requirements)
-        .with_context(|| format!("cannot read {}", requirements.display()))?;
+    let wanted =
+        fs::read_to_string(&requirements).with_context(|| format!("cannot read {}", requirements.display()))?;
     let venv = workspace.target().join("venv");
     let python = venv.join("bin/python");
     // Written last, so an environment that was interrupted is made again.
@@ -24,21 +24,10 @@ pub(crate) fn environment(workspace: &Workspace) -> Result<PathBuf> {
         return Ok(python);
     }
     step::heading("Python environment in target/venv");
-    step::run(
-        Command::new("python3")
-            .args(["-m", "venv", "--clear"])
-            .arg(&venv),
-    )?;
+    step::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&venv))?;
     step::run(
         Command::new(&python)
-            .args([
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-                "--requirement",
-            ])
+            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"])
             .arg(&requirements),
     )?;
     fs::write(&stamp, wanted)?;

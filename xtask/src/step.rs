@@ -11,9 +11,7 @@ pub(crate) fn heading(text: &str) {
 
 /// Runs a program to its end; anything but success is an error.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
-    let status = command
-        .status()
-        .with_context(|| format!("cannot start {}", line_of(command)))?;
+    let status = command.status().with_context(|| format!("cannot start {}", line_of(command)))?;
     if !status.success() {
         bail!("failed ({status}): {}", line_of(command));
     }
@@ -22,10 +20,8 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 
 /// Runs a program and returns what it prints.
 pub(crate) fn capture(command: &mut Command) -> Result<String> {
-    let output = command
-        .stderr(Stdio::inherit())
-        .output()
-        .with_context(|| format!("cannot start {}", line_of(command)))?;
+    let output =
+        command.stderr(Stdio::inherit()).output().with_context(|| format!("cannot start {}", line_of(command)))?;
     if !output.status.success() {
         bail!("failed ({}): {}", output.status, line_of(command));
     }

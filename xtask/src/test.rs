@@ -29,13 +29,7 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
 
     if everything {
         step::heading("build");
-        step::run(&mut workspace.cargo(&[
-            "build",
-            "--workspace",
-            "--bin",
-            "courant",
-            "--examples",
-        ]))?;
+        step::run(&mut workspace.cargo(&["build", "--workspace", "--bin", "courant", "--examples"]))?;
         step::run(&mut workspace.cargo(&["test", "--workspace", "--no-run"]))?;
     }
 
@@ -45,42 +39,25 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
 
     if let Some(python) = python {
         step::heading("documentation tests");
-        step::run(
-            workspace
-                .cargo(&["test", "--workspace", "--doc"])
-                .env(URL_VARIABLE, &url),
-        )?;
+        step::run(workspace.cargo(&["test", "--workspace", "--doc"]).env(URL_VARIABLE, &url))?;
         step::heading("Python checks");
         python::checks(workspace, &python)?;
     }
 
     step::heading("Rust tests");
     let nextest = step::succeeds(&mut workspace.cargo(&["nextest", "--version"]));
-    let mut command = workspace.cargo(if nextest {
-        &["nextest", "run"]
-    } else {
-        &["test", "--tests", "--no-fail-fast"]
-    });
-    if !filter
-        .iter()
-        .any(|arg| arg == "-p" || arg.starts_with("--package"))
-    {
+    let mut command =
+        workspace.cargo(if nextest { &["nextest", "run"] } else { &["test", "--tests", "--no-fail-fast"] });
+    if !filter.iter().any(|arg| arg == "-p" || arg.starts_with("--package")) {
         command.arg("--workspace");
     }
     command.args(filter).env(URL_VARIABLE, &url);
-    if nextest {
-        step::run(&mut command)
-    } else {
-        run_cargo_test(&mut command)
-    }
+    if nextest { step::run(&mut command) } else { run_cargo_test(&mut command) }
 }
 
 /// `cargo test` sums up each test binary; this adds one line in its form for all of them.
 fn run_cargo_test(command: &mut Command) -> Result<()> {
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("cannot start cargo test")?;
+    let mut child = command.stdout(Stdio::piped()).spawn().context("cannot start cargo test")?;
     let mut total = Total::default();
     if let Some(output) = child.stdout.take() {
         for line in BufReader::new(output).lines() {
@@ -91,10 +68,7 @@ fn run_cargo_test(command: &mut Command) -> Result<()> {
     }
     let passed = child.wait()?.success();
     let word = if passed { "ok" } else { "FAILED" };
-    println!(
-        "test result: {word}. {} passed; {} failed; all test binaries together",
-        total.passed, total.failed
-    );
+    println!("test result: {word}. {} passed; {} failed; all test binaries together", total.passed, total.failed);
     if !passed {
         bail!("tests failed");
     }
@@ -111,25 +85,14 @@ struct Total {
 
 impl fmt::Display for Total {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            passed,
-            failed,
-            ignored,
-            filtered,
-        } = self;
-        write!(
-            f,
-            "{passed} passed; {failed} failed; {ignored} ignored; 0 measured; {filtered} filtered out"
-        )
+        let Self { passed, failed, ignored, filtered } = self;
+        write!(f, "{passed} passed; {failed} failed; {ignored} ignored; 0 measured; {filtered} filtered out")
     }
 }
 
 impl Total {
     fn add(&mut self, line: &str) {
-        let Some((_, counts)) = line
-            .strip_prefix("test result: ")
-            .and_then(|rest| rest.split_once(". "))
-        else {
+        let Some((_, counts)) = line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". ")) else {
             return;
         };
         for count in counts.split("; ") {
@@ -154,9 +117,6 @@ mod tests {
         total.add("test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured; 2 filtered out; finished in 0.00s");
         total.add("test a_result ... ok");
         total.add("test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.10s");
-        assert_eq!(
-            total.to_string(),
-            "7 passed; 2 failed; 0 ignored; 0 measured; 2 filtered out"
-        );
+        assert_eq!(total.to_string(), "7 passed; 2 failed; 0 ignored; 0 measured; 2 filtered out");
     }
 }

@@ -15,16 +15,9 @@ pub(crate) struct Workspace {
 
 impl Workspace {
     pub(crate) fn load() -> Result<Self> {
-        let metadata = MetadataCommand::new()
-            .no_deps()
-            .exec()
-            .context("cargo metadata")?;
+        let metadata = MetadataCommand::new().no_deps().exec().context("cargo metadata")?;
         Ok(Self {
-            packages: metadata
-                .workspace_packages()
-                .iter()
-                .map(|package| package.name.to_string())
-                .collect(),
+            packages: metadata.workspace_packages().iter().map(|package| package.name.to_string()).collect(),
             root: metadata.workspace_root.into(),
             target: metadata.target_directory.into(),
         })
@@ -33,9 +26,7 @@ impl Workspace {
     /// Cargo's metadata with every package that any feature of ours can bring in.
     pub(crate) fn full_metadata(&self) -> Result<Metadata> {
         let mut command = MetadataCommand::new();
-        command
-            .current_dir(&self.root)
-            .features(cargo_metadata::CargoOpt::AllFeatures);
+        command.current_dir(&self.root).features(cargo_metadata::CargoOpt::AllFeatures);
         command.exec().context("cargo metadata")
     }
 

@@ -69,11 +69,8 @@ impl Cursor {
         let Some(body) = text.strip_prefix("ec1_") else {
             return Err(later_version(text).unwrap_or(CursorError::Malformed));
         };
-        let bytes: [u8; TEXT_BYTES] = URL_SAFE_NO_PAD
-            .decode(body)
-            .ok()
-            .and_then(|bytes| bytes.try_into().ok())
-            .ok_or(CursorError::Malformed)?;
+        let bytes: [u8; TEXT_BYTES] =
+            URL_SAFE_NO_PAD.decode(body).ok().and_then(|bytes| bytes.try_into().ok()).ok_or(CursorError::Malformed)?;
         let (journal, rest) = bytes.split_at(8);
         let (incarnation, rest) = rest.split_at(4);
         let (seq, check) = rest.split_at(8);

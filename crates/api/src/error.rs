@@ -54,6 +54,7 @@ error_codes! {
     ReservedEventType = 403, "The type, or its first segment, belongs to the core catalogue.";
     NotFound = 404, "No such resource in the caller's tenant.";
     MethodNotAllowed = 405, "The path exists, but not with this method.";
+    RequestTimeout = 408, "The body did not arrive in time.";
     EventIdConflict = 409, "An event with this id and other content exists.";
     IdempotencyConflict = 409, "The idempotency key was used with another body, route or principal.";
     IdempotencyInFlight = 409, "The first request with this idempotency key is still running.";

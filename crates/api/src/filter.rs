@@ -57,7 +57,10 @@ mod tests {
 
     #[test]
     fn lists_and_repeats_add_up() {
-        assert_eq!(parse_prefixes(&["task.,approval.requested", "run"]).unwrap(), ["task.", "approval.requested", "run"]);
+        assert_eq!(
+            parse_prefixes(&["task.,approval.requested", "run"]).unwrap(),
+            ["task.", "approval.requested", "run"]
+        );
         assert_eq!(parse_prefixes::<&str>(&[]).unwrap(), Vec::<String>::new());
     }
 

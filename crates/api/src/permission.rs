@@ -44,9 +44,9 @@ permissions! {
     PrincipalsRead = "principals.read", "Read principals.";
     PrincipalsManage = "principals.manage", "Create, update and disable principals.";
     ApiKeysRead = "api_keys.read", "Read API keys (never their secrets).";
-    ApiKeysManage = "api_keys.manage", "Create and revoke API keys.";
+    ApiKeysManage = "api_keys.manage", "Revoke API keys, and create them for principals all of whose grants one holds.";
     GrantsRead = "grants.read", "Read grants.";
-    GrantsManage = "grants.manage", "Create and revoke grants.";
+    GrantsManage = "grants.manage", "Revoke grants, and create those of permissions that one holds on the same resource.";
     WorkspacesRead = "workspaces.read", "Read workspaces.";
     WorkspacesManage = "workspaces.manage", "Create, update, move and archive workspaces.";
     NotificationIntegrationRead = "notification_integration.read", "Read notification integrations and their deliveries.";

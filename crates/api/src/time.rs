@@ -59,8 +59,7 @@ impl Serialize for Timestamp {
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        text.parse()
-            .map_err(|_| de::Error::custom("not an RFC 3339 time such as 2026-09-01T10:15:04.117Z"))
+        text.parse().map_err(|_| de::Error::custom("not an RFC 3339 time such as 2026-09-01T10:15:04.117Z"))
     }
 }
 
@@ -86,7 +85,10 @@ mod tests {
     fn a_time_is_written_in_utc_with_three_digits() {
         let time = Timestamp::from_micros(1_788_257_704_117_999);
         assert_eq!(time.to_string(), "2026-09-01T10:15:04.117Z");
-        assert_eq!("2026-09-01T12:15:04.117+02:00".parse::<Timestamp>().unwrap().to_string(), "2026-09-01T10:15:04.117Z");
+        assert_eq!(
+            "2026-09-01T12:15:04.117+02:00".parse::<Timestamp>().unwrap().to_string(),
+            "2026-09-01T10:15:04.117Z"
+        );
     }
 
     #[test]

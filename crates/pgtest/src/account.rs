@@ -27,8 +27,7 @@ impl Account {
     /// Makes the account the owner of `path`.
     pub(crate) fn own(self, path: &Path) -> Result<()> {
         if let Some((uid, gid)) = self.0 {
-            chown(path, Some(uid), Some(gid))
-                .with_context(|| format!("cannot chown {}", path.display()))?;
+            chown(path, Some(uid), Some(gid)).with_context(|| format!("cannot chown {}", path.display()))?;
         }
         Ok(())
     }
@@ -36,11 +35,7 @@ impl Account {
     /// A command that runs as the account, in `dir`, with an environment that holds nothing of ours.
     pub(crate) fn command(self, program: &Path, dir: &Path) -> Command {
         let mut command = Command::new(program);
-        command
-            .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .env("LC_ALL", "C.UTF-8")
-            .current_dir(dir);
+        command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("LC_ALL", "C.UTF-8").current_dir(dir);
         if let Some((uid, gid)) = self.0 {
             command.uid(uid).gid(gid);
         }
@@ -64,7 +59,8 @@ mod tests {
 
     #[test]
     fn a_user_is_found_by_its_whole_name() {
-        let passwd = "root:x:0:0:root:/root:/bin/bash\npostgres2:x:7:8::/:\npostgres:x:104:110:,,,:/var/lib:/bin/bash\n";
+        let passwd =
+            "root:x:0:0:root:/root:/bin/bash\npostgres2:x:7:8::/:\npostgres:x:104:110:,,,:/var/lib:/bin/bash\n";
         assert_eq!(ids_of("postgres", passwd), Some((104, 110)));
         assert_eq!(ids_of("postgre", passwd), None);
     }

@@ -51,30 +51,17 @@ fn candidates() -> Vec<PathBuf> {
 }
 
 fn major_of(bin: &Path) -> Option<u32> {
-    parse_major(&first_line(
-        Command::new(bin.join("postgres")).arg("--version"),
-    )?)
+    parse_major(&first_line(Command::new(bin.join("postgres")).arg("--version"))?)
 }
 
 fn parse_major(version: &str) -> Option<u32> {
     let (_, number) = version.split_once("(PostgreSQL) ")?;
-    number
-        .split(|c: char| !c.is_ascii_digit())
-        .next()?
-        .parse()
-        .ok()
+    number.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
 fn first_line(command: &mut Command) -> Option<String> {
-    let output = command
-        .output()
-        .ok()
-        .filter(|output| output.status.success())?;
-    String::from_utf8(output.stdout)
-        .ok()?
-        .lines()
-        .next()
-        .map(str::to_owned)
+    let output = command.output().ok().filter(|output| output.status.success())?;
+    String::from_utf8(output.stdout).ok()?.lines().next().map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -83,10 +70,7 @@ mod tests {
 
     #[test]
     fn the_major_version_is_read_from_releases_and_betas() {
-        assert_eq!(
-            parse_major("postgres (PostgreSQL) 15.14 (Debian 15.14-0+deb12u1)"),
-            Some(15)
-        );
+        assert_eq!(parse_major("postgres (PostgreSQL) 15.14 (Debian 15.14-0+deb12u1)"), Some(15));
         assert_eq!(parse_major("postgres (PostgreSQL) 18beta1"), Some(18));
         assert_eq!(parse_major("postgres: no such file"), None);
     }

@@ -6,12 +6,7 @@ use courant_pgtest::{Options, PrivatePostgres};
 
 fn main() -> anyhow::Result<()> {
     let server = PrivatePostgres::start(Options::default())?;
-    writeln!(
-        io::stdout(),
-        "{}\n{}",
-        server.url("postgres"),
-        server.dir().display()
-    )?;
+    writeln!(io::stdout(), "{}\n{}", server.url("postgres"), server.dir().display())?;
     io::copy(&mut io::stdin(), &mut io::sink())?;
     Ok(())
 }

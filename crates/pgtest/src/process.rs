@@ -17,12 +17,7 @@ pub(crate) fn signal(signal: &str, pids: &[u32]) -> Result<()> {
         return Ok(());
     }
     Command::new("/bin/sh")
-        .args([
-            "-c",
-            "signal=$1; shift; for pid; do kill -s \"$signal\" \"$pid\"; done; :",
-            "sh",
-            signal,
-        ])
+        .args(["-c", "signal=$1; shift; for pid; do kill -s \"$signal\" \"$pid\"; done; :", "sh", signal])
         .args(pids.iter().map(u32::to_string))
         .stderr(Stdio::null())
         .status()
@@ -32,10 +27,7 @@ pub(crate) fn signal(signal: &str, pids: &[u32]) -> Result<()> {
 
 /// SIGKILLs every process that works in `dir`, until there is none: every PostgreSQL process works in its data directory.
 pub(crate) fn kill_all_in(dir: &Path) -> Result<()> {
-    ensure!(
-        Path::new("/proc/self/cwd").exists(),
-        "killing a server hard needs /proc"
-    );
+    ensure!(Path::new("/proc/self/cwd").exists(), "killing a server hard needs /proc");
     let dir = dir.canonicalize()?;
     loop {
         let pids = processes_in(&dir)?;
@@ -51,11 +43,7 @@ fn processes_in(dir: &Path) -> Result<Vec<u32>> {
     let mut pids = Vec::new();
     for entry in fs::read_dir("/proc")? {
         let entry = entry?;
-        let Some(pid) = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok())
-        else {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };
         // A process that ended meanwhile, or a zombie, has no working directory.

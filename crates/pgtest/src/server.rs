@@ -68,11 +68,7 @@ impl PrivatePostgres {
     pub fn start(options: Options) -> Result<Self> {
         let installation = Installation::newest()
             .context("no PostgreSQL server (14 or newer) is installed; on Debian: apt-get install postgresql")?;
-        let parent = if options.fsync {
-            PathBuf::from("/var/tmp")
-        } else {
-            std::env::temp_dir()
-        };
+        let parent = if options.fsync { PathBuf::from("/var/tmp") } else { std::env::temp_dir() };
         let dir = tempfile::Builder::new()
             .prefix("courant-pg-")
             .tempdir_in(&parent)
@@ -87,21 +83,10 @@ impl PrivatePostgres {
             .chain(&[("fsync", flag), ("full_page_writes", flag)])
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
-        settings.push((
-            "unix_socket_directories".to_owned(),
-            dir.path().display().to_string(),
-        ));
+        settings.push(("unix_socket_directories".to_owned(), dir.path().display().to_string()));
         settings.extend(options.settings);
 
-        let mut server = Self {
-            installation,
-            account,
-            port: 0,
-            settings,
-            postmaster: None,
-            dir: Some(dir),
-            watcher,
-        };
+        let mut server = Self { installation, account, port: 0, settings, postmaster: None, dir: Some(dir), watcher };
         server.initdb()?;
         server.launch_on_a_free_port()?;
         Ok(server)
@@ -124,23 +109,14 @@ impl PrivatePostgres {
 
     /// What the server has logged so far.
     pub fn log(&self) -> String {
-        fs::read(self.log_path()).map_or_else(
-            |_| String::new(),
-            |log| String::from_utf8_lossy(&log).into_owned(),
-        )
+        fs::read(self.log_path()).map_or_else(|_| String::new(), |log| String::from_utf8_lossy(&log).into_owned())
     }
 
     /// Creates an empty database and returns its URL.
     pub fn create_database(&self, name: &str) -> Result<String> {
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-        ensure!(
-            !name.is_empty() && name.chars().all(plain),
-            "`{name}` is no plain database name"
-        );
-        self.execute(
-            "postgres",
-            &format!("CREATE DATABASE {name} TEMPLATE template0"),
-        )?;
+        ensure!(!name.is_empty() && name.chars().all(plain), "`{name}` is no plain database name");
+        self.execute("postgres", &format!("CREATE DATABASE {name} TEMPLATE template0"))?;
         Ok(self.url(name))
     }
 
@@ -191,9 +167,7 @@ impl PrivatePostgres {
     }
 
     fn command(&self, program: &str) -> Command {
-        let mut command = self
-            .account
-            .command(&self.installation.program(program), self.dir());
+        let mut command = self.account.command(&self.installation.program(program), self.dir());
         command.stdin(Stdio::null());
         command
     }
@@ -201,12 +175,7 @@ impl PrivatePostgres {
     fn initdb(&self) -> Result<()> {
         run(self
             .command("initdb")
-            .args([
-                "--username=postgres",
-                "--auth=trust",
-                "--encoding=UTF8",
-                "--locale=C.UTF-8",
-            ])
+            .args(["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8"])
             .args(["--no-sync", "--no-instructions", "--pgdata"])
             .arg(self.data()))?;
         Ok(())
@@ -226,25 +195,15 @@ impl PrivatePostgres {
     }
 
     fn launch(&mut self) -> Result<()> {
-        let log = File::options()
-            .create(true)
-            .append(true)
-            .open(self.log_path())?;
+        let log = File::options().create(true).append(true).open(self.log_path())?;
         let mut command = self.command("postgres");
-        command
-            .arg("-D")
-            .arg(self.data())
-            .args(["-c", &format!("port={}", self.port)]);
+        command.arg("-D").arg(self.data()).args(["-c", &format!("port={}", self.port)]);
         for (name, value) in &self.settings {
             command.args(["-c", &format!("{name}={value}")]);
         }
         // Its own process group: a ctrl-c is ours to handle, not the server's.
-        let postmaster = command
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .process_group(0)
-            .spawn()
-            .context("cannot start postgres")?;
+        let postmaster =
+            command.stdout(log.try_clone()?).stderr(log).process_group(0).spawn().context("cannot start postgres")?;
         self.postmaster = Some(postmaster);
         self.wait_until_ready()
     }
@@ -254,21 +213,14 @@ impl PrivatePostgres {
         let pid_file = self.data().join("postmaster.pid");
         let begun = Instant::now();
         loop {
-            let Some(postmaster) = &mut self.postmaster else {
-                bail!("the server was not started")
-            };
+            let Some(postmaster) = &mut self.postmaster else { bail!("the server was not started") };
             if let Some(status) = postmaster.try_wait()? {
                 self.postmaster = None;
-                bail!(
-                    "postgres ended while starting ({status}); its log:\n{}",
-                    self.log()
-                );
+                bail!("postgres ended while starting ({status}); its log:\n{}", self.log());
             }
             let text = fs::read_to_string(&pid_file).unwrap_or_default();
             let lines: Vec<&str> = text.lines().map(str::trim).collect();
-            let ours = lines
-                .first()
-                .is_some_and(|pid| *pid == postmaster.id().to_string());
+            let ours = lines.first().is_some_and(|pid| *pid == postmaster.id().to_string());
             if ours && lines.get(7) == Some(&"ready") {
                 return Ok(());
             }
@@ -322,18 +274,10 @@ fn free_port() -> Result<u16> {
 }
 
 fn run(command: &mut Command) -> Result<String> {
-    let output = command
-        .output()
-        .with_context(|| format!("cannot run {}", command.get_program().display()))?;
+    let output = command.output().with_context(|| format!("cannot run {}", command.get_program().display()))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        bail!(
-            "{} failed ({}): {said}",
-            command.get_program().display(),
-            output.status
-        );
+        bail!("{} failed ({}): {said}", command.get_program().display(), output.status);
     }
-    Ok(String::from_utf8_lossy(&output.stdout)
-        .trim_end()
-        .to_owned())
+    Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
 }

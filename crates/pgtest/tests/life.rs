@@ -14,20 +14,14 @@ fn start() -> PrivatePostgres {
 
 #[test]
 fn databases_are_separate_and_the_settings_are_those_asked_for() {
-    let options = Options {
-        fsync: false,
-        settings: vec![("work_mem".into(), "7MB".into())],
-    };
+    let options = Options { fsync: false, settings: vec![("work_mem".into(), "7MB".into())] };
     let server = PrivatePostgres::start(options).unwrap();
     server.create_database("one").unwrap();
     server.create_database("two").unwrap();
     server.execute("one", "CREATE TABLE t (n int)").unwrap();
 
     assert!(server.execute("two", "SELECT * FROM t").is_err());
-    assert_eq!(
-        server.execute("one", "SHOW max_connections").unwrap(),
-        "300"
-    );
+    assert_eq!(server.execute("one", "SHOW max_connections").unwrap(), "300");
     assert_eq!(server.execute("one", "SHOW work_mem").unwrap(), "7MB");
     let collation = "SELECT datcollate || ' ' || pg_encoding_to_char(encoding) FROM pg_database WHERE datname = 'one'";
     assert_eq!(server.execute("one", collation).unwrap(), "C.UTF-8 UTF8");
@@ -39,16 +33,9 @@ fn databases_are_separate_and_the_settings_are_those_asked_for() {
 fn what_was_committed_survives_a_hard_kill_and_what_was_open_does_not() {
     let mut server = start();
     let url = server.url("postgres");
-    server
-        .execute(
-            "postgres",
-            "CREATE TABLE t (n int); INSERT INTO t VALUES (1)",
-        )
-        .unwrap();
+    server.execute("postgres", "CREATE TABLE t (n int); INSERT INTO t VALUES (1)").unwrap();
     let open = "BEGIN; INSERT INTO t VALUES (2); SELECT 'inside'; SELECT pg_sleep(1000)";
-    let psql = courant_pgtest::Installation::newest()
-        .unwrap()
-        .program("psql");
+    let psql = courant_pgtest::Installation::newest().unwrap().program("psql");
     let mut session = Command::new(psql)
         .args(["-X", "-A", "-t", "-q", "-d", &url])
         .args(open.split("; ").flat_map(|statement| ["-c", statement]))
@@ -57,9 +44,7 @@ fn what_was_committed_survives_a_hard_kill_and_what_was_open_does_not() {
         .spawn()
         .unwrap();
     let mut line = String::new();
-    BufReader::new(session.stdout.take().unwrap())
-        .read_line(&mut line)
-        .unwrap();
+    BufReader::new(session.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "inside\n");
 
     server.kill_hard().unwrap();
@@ -74,18 +59,11 @@ fn what_was_committed_survives_a_hard_kill_and_what_was_open_does_not() {
 #[test]
 fn a_stopped_server_starts_again_with_its_data() {
     let mut server = start();
-    server
-        .execute("postgres", "CREATE TABLE t (n int)")
-        .unwrap();
+    server.execute("postgres", "CREATE TABLE t (n int)").unwrap();
     server.stop().unwrap();
     assert!(server.execute("postgres", "SELECT 1").is_err());
     server.restart().unwrap();
-    assert_eq!(
-        server
-            .execute("postgres", "SELECT count(*) FROM t")
-            .unwrap(),
-        "0"
-    );
+    assert_eq!(server.execute("postgres", "SELECT count(*) FROM t").unwrap(), "0");
 }
 
 #[test]
@@ -105,14 +83,8 @@ fn killing_its_owner_leaves_nothing_behind() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut said = BufReader::new(owner.stdout.take().unwrap())
-        .lines()
-        .map_while(Result::ok);
-    assert!(
-        said.next()
-            .unwrap()
-            .starts_with("postgres://postgres@127.0.0.1:")
-    );
+    let mut said = BufReader::new(owner.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(said.next().unwrap().starts_with("postgres://postgres@127.0.0.1:"));
     let dir = PathBuf::from(said.next().unwrap());
     assert!(dir.exists());
 

@@ -14,28 +14,19 @@ pub(crate) fn refuse(path: &[&str], message: impl Into<String>) -> ConfigError {
         pointer.push('/');
         pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
     }
-    ConfigError {
-        pointer,
-        message: message.into(),
-    }
+    ConfigError { pointer, message: message.into() }
 }
 
 /// Refuses every key that is not `known`.
 pub(crate) fn only(map: &Map<String, Value>, known: &[&str]) -> Result<(), ConfigError> {
     match map.keys().find(|key| !known.contains(&key.as_str())) {
-        Some(unknown) => Err(refuse(
-            &[unknown],
-            format!("is not known; known are: {}", known.join(", ")),
-        )),
+        Some(unknown) => Err(refuse(&[unknown], format!("is not known; known are: {}", known.join(", ")))),
         None => Ok(()),
     }
 }
 
 /// A string that may be left out.
-pub(crate) fn optional<'a>(
-    map: &'a Map<String, Value>,
-    key: &str,
-) -> Result<Option<&'a str>, ConfigError> {
+pub(crate) fn optional<'a>(map: &'a Map<String, Value>, key: &str) -> Result<Option<&'a str>, ConfigError> {
     match map.get(key) {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
@@ -61,9 +52,6 @@ mod tests {
 
     #[test]
     fn a_pointer_escapes_its_keys() {
-        assert_eq!(
-            refuse(&["headers", "a/b~c"], "no").pointer,
-            "/headers/a~1b~0c"
-        );
+        assert_eq!(refuse(&["headers", "a/b~c"], "no").pointer, "/headers/a~1b~0c");
     }
 }

@@ -27,13 +27,7 @@ pub(crate) struct Case {
 }
 
 /// The notification of a journal event.
-pub(crate) fn notification(
-    event_type: &str,
-    kind: &str,
-    id: &str,
-    name: &str,
-    payload: &str,
-) -> Notification {
+pub(crate) fn notification(event_type: &str, kind: &str, id: &str, name: &str, payload: &str) -> Notification {
     Notification {
         id: Uuid::from_u128(0x0199_0000_0000_7000_8000_0000_0000_00d1).into(),
         event_type: JOURNAL_EVENT.into(),
@@ -41,11 +35,7 @@ pub(crate) fn notification(
         sequence: Some(4711),
         org_id: Uuid::from_u128(0x0199_0000_0000_7000_8000_0000_0000_00a1).into(),
         occurred_at: Timestamp::from_micros(OCCURRED),
-        subject: Subject {
-            kind: kind.into(),
-            id: id.into(),
-            name: name.into(),
-        },
+        subject: Subject { kind: kind.into(), id: id.into(), name: name.into() },
         labels: BTreeMap::new(),
         url: None,
         event: Some(EventDetail {
@@ -85,35 +75,11 @@ pub(crate) fn samples() -> Vec<(&'static str, Notification)> {
                 r#"{"amount":4200,"currency":"EUR","late":false,"customer":{"id":"c_1"},"method":"card"}"#,
             ),
         ),
-        (
-            "success",
-            notification(
-                "backup.completed",
-                "backup",
-                "nightly",
-                "nightly",
-                r#"{"files":1204}"#,
-            ),
-        ),
-        (
-            "failure",
-            notification(
-                "payment.failed",
-                "payment",
-                "pay_7",
-                "Payment 7",
-                r#"{"reason":"card expired"}"#,
-            ),
-        ),
+        ("success", notification("backup.completed", "backup", "nightly", "nightly", r#"{"files":1204}"#)),
+        ("failure", notification("payment.failed", "payment", "pay_7", "Payment 7", r#"{"reason":"card expired"}"#)),
         (
             "without_payload_fields",
-            notification(
-                "probe.seen",
-                "probe",
-                "p_1",
-                "p_1",
-                r#"{"nested":{"a":1},"list":[],"none":null}"#,
-            ),
+            notification("probe.seen", "probe", "p_1", "p_1", r#"{"nested":{"a":1},"list":[],"none":null}"#),
         ),
         ("with_url", with_url),
         (
@@ -149,9 +115,7 @@ pub(crate) fn render(provider: &dyn Provider, case: &Case, auth: &Value) -> Http
 
 /// The operator's settings in these tests.
 pub(crate) fn settings() -> Settings {
-    Settings {
-        slack_api_base_url: "https://slack.example.com/api".parse().unwrap(),
-    }
+    Settings { slack_api_base_url: "https://slack.example.com/api".parse().unwrap() }
 }
 
 /// Compares every case with its file, and the files with the cases.
@@ -165,10 +129,7 @@ pub(crate) fn compare(provider: &dyn Provider, cases: &[Case], auth: &Value) {
             fs::create_dir_all(&folder).unwrap();
             fs::write(&file, &rendered).unwrap();
         } else if fs::read_to_string(&file).ok().as_deref() != Some(&rendered) {
-            wrong.push(format!(
-                "{} differs from what is rendered:\n{rendered}\n",
-                file.display()
-            ));
+            wrong.push(format!("{} differs from what is rendered:\n{rendered}\n", file.display()));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.concat());
@@ -181,29 +142,14 @@ pub(crate) fn stored(provider_type: &str) -> BTreeSet<String> {
     let Ok(files) = fs::read_dir(folder(provider_type)) else {
         return BTreeSet::new();
     };
-    files
-        .filter_map(|file| {
-            Some(
-                file.unwrap()
-                    .file_name()
-                    .to_str()?
-                    .strip_suffix(".json")?
-                    .to_owned(),
-            )
-        })
-        .collect()
+    files.filter_map(|file| Some(file.unwrap().file_name().to_str()?.strip_suffix(".json")?.to_owned())).collect()
 }
 
 fn folder(provider_type: &str) -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "src", provider_type, "golden"]
-        .iter()
-        .collect()
+    [env!("CARGO_MANIFEST_DIR"), "src", provider_type, "golden"].iter().collect()
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a test's switch, not a setting: whether to write the goldens anew"
-)]
+#[expect(clippy::disallowed_methods, reason = "a test's switch, not a setting: whether to write the goldens anew")]
 fn updating() -> bool {
     std::env::var_os("COURANT_UPDATE_GOLDENS").is_some_and(|value| value == "1")
 }
@@ -214,18 +160,8 @@ fn printed(request: &HttpRequest) -> String {
         .headers
         .iter()
         .map(|(name, value)| {
-            let value = value
-                .to_str()
-                .unwrap()
-                .replace(crate::USER_AGENT, "courant/<version>");
-            (
-                name.as_str(),
-                if value.starts_with("Bearer ") {
-                    "Bearer <token>".into()
-                } else {
-                    value
-                },
-            )
+            let value = value.to_str().unwrap().replace(crate::USER_AGENT, "courant/<version>");
+            (name.as_str(), if value.starts_with("Bearer ") { "Bearer <token>".into() } else { value })
         })
         .collect();
     let request = json!({
@@ -240,8 +176,6 @@ fn printed(request: &HttpRequest) -> String {
 
 /// A JSON object.
 pub(crate) fn object(value: Value) -> Map<String, Value> {
-    let Value::Object(map) = value else {
-        panic!("not an object: {value}")
-    };
+    let Value::Object(map) = value else { panic!("not an object: {value}") };
     map
 }

@@ -34,10 +34,7 @@ pub fn all() -> &'static [&'static dyn Provider] {
 
 /// The provider of a type, such as `slack`.
 pub fn provider(provider_type: &str) -> Option<&'static dyn Provider> {
-    all()
-        .iter()
-        .copied()
-        .find(|p| p.provider_type() == provider_type)
+    all().iter().copied().find(|p| p.provider_type() == provider_type)
 }
 
 #[cfg(test)]
@@ -55,10 +52,7 @@ mod tests {
     #[test]
     fn every_provider_is_found_by_its_type_and_no_other_is() {
         for known in all() {
-            assert_eq!(
-                provider(known.provider_type()).unwrap().provider_type(),
-                known.provider_type()
-            );
+            assert_eq!(provider(known.provider_type()).unwrap().provider_type(), known.provider_type());
         }
         for unknown in ["", "Slack", "email"] {
             assert!(provider(unknown).is_none());
@@ -68,11 +62,7 @@ mod tests {
     #[test]
     fn every_provider_has_goldens() {
         for known in all() {
-            assert!(
-                !golden::stored(known.provider_type()).is_empty(),
-                "{} has none",
-                known.provider_type()
-            );
+            assert!(!golden::stored(known.provider_type()).is_empty(), "{} has none", known.provider_type());
         }
     }
 }

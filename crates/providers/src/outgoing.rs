@@ -82,17 +82,16 @@ mod tests {
         headers.insert("x-plain", "secret-in-header".parse().unwrap());
         let request = Outgoing::Http(HttpRequest {
             method: http::Method::POST,
-            url: "https://user:secret-in-userinfo@hooks.example.com:8443/secret-in-path?q=secret-in-query".parse().unwrap(),
+            url: "https://user:secret-in-userinfo@hooks.example.com:8443/secret-in-path?q=secret-in-query"
+                .parse()
+                .unwrap(),
             headers,
             body: b"secret-in-body".to_vec(),
             target: Target::Tenant,
         });
         let printed = format!("{request:?}");
         assert!(!printed.contains("secret"), "{printed}");
-        assert!(
-            printed.contains("https://hooks.example.com:8443"),
-            "{printed}"
-        );
+        assert!(printed.contains("https://hooks.example.com:8443"), "{printed}");
         assert!(printed.contains("x-plain"), "{printed}");
     }
 

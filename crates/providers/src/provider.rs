@@ -20,11 +20,7 @@ pub trait Provider: Send + Sync {
 
     /// Fills in the secret that the server makes when the caller leaves it out. The second value is that secret, to be
     /// shown once; `random` is used for nothing else.
-    fn complete_auth_config(
-        &self,
-        auth: Map<String, Value>,
-        random: [u8; 32],
-    ) -> (Map<String, Value>, Option<String>) {
+    fn complete_auth_config(&self, auth: Map<String, Value>, random: [u8; 32]) -> (Map<String, Value>, Option<String>) {
         let _ = random;
         (auth, None)
     }
@@ -33,17 +29,9 @@ pub trait Provider: Send + Sync {
     fn validate_auth_config(&self, auth: &Map<String, Value>) -> Result<(), ConfigError>;
 
     /// The secrets after a patch: what the patch leaves out stays.
-    fn merge_auth_config(
-        &self,
-        current: &Map<String, Value>,
-        incoming: &Map<String, Value>,
-    ) -> Map<String, Value> {
+    fn merge_auth_config(&self, current: &Map<String, Value>, incoming: &Map<String, Value>) -> Map<String, Value> {
         let mut merged = current.clone();
-        merged.extend(
-            incoming
-                .iter()
-                .map(|(key, value)| (key.clone(), value.clone())),
-        );
+        merged.extend(incoming.iter().map(|(key, value)| (key.clone(), value.clone())));
         merged
     }
 

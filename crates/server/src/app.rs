@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock;
 use crate::http::{ApiError, Authenticate};
+use crate::live::Live;
 use crate::outbound::Outbound;
 use crate::secrets::{KeyRing, Secret, api_key};
 use crate::work::Health;
@@ -53,6 +54,8 @@ pub struct App {
     pub health: Health,
     /// Raised when deliveries may be due.
     pub outbox: watch::Sender<u64>,
+    /// What waiting readers listen to.
+    pub live: Live,
     /// Cancelled when the server is to end.
     pub stop: CancellationToken,
     callers: Cache<[u8; 32], Caller>,
@@ -76,6 +79,7 @@ impl App {
             outbound,
             health: Health::default(),
             outbox: watch::Sender::new(0),
+            live: Live::default(),
             stop: CancellationToken::new(),
             callers: Cache::new(CALLER_TTL),
             types: Cache::new(TYPE_TTL),
@@ -98,8 +102,7 @@ impl App {
         };
         let validator = PayloadValidator::compile(&found.schema)
             .map_err(|faults| ApiError::internal(format!("stored schema of {name}: {faults:?}")))?;
-        let known =
-            Arc::new(KnownType { entity_type: found.entity_type, version: found.version, validator });
+        let known = Arc::new(KnownType { entity_type: found.entity_type, version: found.version, validator });
         self.types.put(key, Arc::clone(&known));
         Ok(Some(known))
     }
@@ -110,7 +113,13 @@ impl Authenticate for App {
 
     async fn authenticate(&self, credential: Option<&str>) -> Result<Caller, ApiError> {
         let key = credential.filter(|c| c.starts_with(api_key::MARK)).ok_or_else(ApiError::unauthenticated)?;
-        let hash = api_key::hash(key);
+        self.caller(api_key::hash(key)).await
+    }
+}
+
+impl App {
+    /// Who holds the key of this hash now; a revocation counts within [`CALLER_TTL`].
+    pub async fn caller(&self, hash: [u8; 32]) -> Result<Caller, ApiError> {
         if let Some(caller) = self.callers.get(&hash) {
             return Ok(caller);
         }

@@ -9,6 +9,7 @@ pub mod config;
 pub mod demo;
 pub mod http;
 pub mod ids;
+pub mod live;
 pub mod logging;
 pub mod metrics;
 pub mod ops;

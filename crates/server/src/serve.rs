@@ -1,6 +1,7 @@
 //! A running server: database, routes and workers in one process, from start to an orderly end.
 
 use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +15,9 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::config::Config;
-use crate::http::{router, v1};
+use crate::http::{listen, router, v1};
 use crate::outbound::{Egress, Outbound, OutboundOptions};
-use crate::secrets::KeyRing;
+use crate::secrets::{KeyRing, MissingKey};
 use crate::work::{self, Limits, Workers};
 use crate::{clock, metrics, ops};
 
@@ -48,13 +49,12 @@ impl Running {
         metrics::install();
         let url = config.database.url.expose();
         if url.starts_with("sqlite:") {
-            std::fs::create_dir_all(&config.server.data_dir)
-                .with_context(|| format!("data directory {}", config.server.data_dir.display()))?;
+            make_data_dir(&config.server.data_dir)?;
         }
         let store = Store::open(&Options::server(url)).await.context("opening the database")?;
         let ring = match parts.ring.or_else(|| config.security.encryption_keys.clone()) {
             Some(ring) => ring,
-            None => KeyRing::load_or_create(&key_file(&config.server.data_dir)).context("encryption key")?,
+            None => own_ring(&store, &config.server.data_dir).await?,
         };
         check_ring(&store, &ring).await?;
         let settings = Settings { slack_api_base_url: config.notify.slack_api_base_url.url().clone() };
@@ -112,6 +112,28 @@ impl Running {
     }
 }
 
+/// Makes the data directory, for its owner only, unless it is there.
+pub fn make_data_dir(path: &Path) -> Result<()> {
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .with_context(|| format!("data directory {}", path.display()))
+}
+
+/// The ring of the data directory. A fresh one is only made for a database that needs no other: a key made beside it
+/// would hide that the right one is lost.
+async fn own_ring(store: &Store, data_dir: &Path) -> Result<KeyRing> {
+    let path = key_file(data_dir);
+    let exists = path.try_exists().with_context(|| format!("encryption key {}", path.display()))?;
+    if let (false, Some((id, _))) = (exists, store.encryption_keys().await?.first()) {
+        let missing = MissingKey::Absent(id.clone());
+        return Err(missing).with_context(|| format!("there is no encryption key file {}", path.display()));
+    }
+    make_data_dir(data_dir)?;
+    KeyRing::load_or_create(&path).context("encryption key")
+}
+
 /// Where a server keeps the key that it made itself.
 pub fn key_file(data_dir: &Path) -> std::path::PathBuf {
     data_dir.join("encryption.key")
@@ -124,12 +146,7 @@ fn serve_routes(
     endpoints: fn() -> Vec<crate::http::Endpoint<App>>,
 ) {
     let (routes, stop) = (router(endpoints(), app), app.stop.clone());
-    tasks.spawn(async move {
-        let served = axum::serve(listener, routes).with_graceful_shutdown(async move { stop.cancelled().await }).await;
-        if let Err(error) = served {
-            tracing::error!(%error, "the HTTP server ended");
-        }
-    });
+    tasks.spawn(listen::serve(tasks.clone(), listener, routes, stop));
 }
 
 /// Refuses a key ring that lacks a key which the database needs, and notes new keys.
@@ -139,4 +156,41 @@ async fn check_ring(store: &Store, ring: &KeyRing) -> Result<()> {
         store.encryption_key_add(id, check).await?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_data_directory_is_made_for_its_owner_only_and_left_as_it_is_found() {
+        let place = tempfile::tempdir().unwrap();
+        let made = place.path().join("a").join("b");
+        make_data_dir(&made).unwrap();
+        assert_eq!(mode(&made), 0o700);
+        std::fs::set_permissions(&made, std::fs::Permissions::from_mode(0o750)).unwrap();
+        make_data_dir(&made).unwrap();
+        assert_eq!(mode(&made), 0o750);
+    }
+
+    #[tokio::test]
+    async fn no_key_file_is_made_beside_a_database_that_was_sealed_with_another() {
+        let place = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}", place.path().join("courant.db").display());
+        let store = Store::open(&Options::server(&url)).await.unwrap();
+        let first = own_ring(&store, place.path()).await.unwrap();
+        check_ring(&store, &first).await.unwrap();
+        let path = key_file(place.path());
+        std::fs::remove_file(&path).unwrap();
+        let error = own_ring(&store, place.path()).await.unwrap_err();
+        let (id, _) = &first.check_values()[0];
+        assert!(format!("{error:#}").contains(&format!("`{id}`")), "{error:#}");
+        assert!(!path.exists());
+    }
 }

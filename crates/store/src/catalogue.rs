@@ -1,8 +1,8 @@
 //! Custom event types and their versions.
 
+use courant_api::TenantId;
 use courant_api::catalog::{EventTypeRegister, EventTypeVersion, EventTypeView};
 use courant_api::events::catalogue::{EVENT_TYPE_REGISTERED, EventTypeRegistered};
-use courant_api::TenantId;
 use courant_core::catalogue::incompatibilities;
 use serde_json::Value as Json;
 
@@ -60,7 +60,11 @@ fn view(row: &Row) -> Result<EventTypeView, Error> {
 }
 
 /// Fills in the versions of types that are in order of their names.
-async fn with_versions(tx: &mut Tx, tenant: TenantId, mut types: Vec<EventTypeView>) -> Result<Vec<EventTypeView>, Error> {
+async fn with_versions(
+    tx: &mut Tx,
+    tenant: TenantId,
+    mut types: Vec<EventTypeView>,
+) -> Result<Vec<EventTypeView>, Error> {
     let names: Vec<String> = types.iter().map(|t| t.event_type.clone()).collect();
     for row in tx.query(&VERSIONS, params![tenant, names]).await? {
         let name: String = row.get(0)?;
@@ -80,36 +84,47 @@ impl Store {
     /// One custom type.
     pub async fn event_type_get(&self, tenant: TenantId, name: String) -> Result<EventTypeView, Error> {
         self.db
-            .read((tenant, name), |tx, (tenant, name)| Box::pin(async move {
-                get(tx, *tenant, name).await?.ok_or(Error::NotFound("event type"))
-            }))
+            .read((tenant, name), |tx, (tenant, name)| {
+                Box::pin(async move { get(tx, *tenant, name).await?.ok_or(Error::NotFound("event type")) })
+            })
             .await
     }
 
     /// Custom types in order of their names, after `after`.
-    pub async fn event_type_list(&self, tenant: TenantId, after: String, limit: i64) -> Result<Vec<EventTypeView>, Error> {
+    pub async fn event_type_list(
+        &self,
+        tenant: TenantId,
+        after: String,
+        limit: i64,
+    ) -> Result<Vec<EventTypeView>, Error> {
         self.db
-            .read((tenant, after, limit), |tx, (tenant, after, limit)| Box::pin(async move {
-                let rows = tx.query(&LIST, params![*tenant, after, *limit]).await?;
-                with_versions(tx, *tenant, rows.iter().map(view).collect::<Result<_, _>>()?).await
-            }))
+            .read((tenant, after, limit), |tx, (tenant, after, limit)| {
+                Box::pin(async move {
+                    let rows = tx.query(&LIST, params![*tenant, after, *limit]).await?;
+                    with_versions(tx, *tenant, rows.iter().map(view).collect::<Result<_, _>>()?).await
+                })
+            })
             .await
     }
 
     /// The types of these names as producers use them now; names without a type are left out.
     pub async fn event_type_current(&self, tenant: TenantId, names: Vec<String>) -> Result<Vec<CurrentType>, Error> {
         self.db
-            .read((tenant, names), |tx, (tenant, names)| Box::pin(async move {
-                let rows = tx.query(&CURRENT, params![*tenant, names.clone()]).await?;
-                rows.iter()
-                    .map(|row| Ok(CurrentType {
-                        name: row.get(0)?,
-                        entity_type: row.get(1)?,
-                        version: version(row, 2)?,
-                        schema: schema(row, 3)?,
-                    }))
-                    .collect()
-            }))
+            .read((tenant, names), |tx, (tenant, names)| {
+                Box::pin(async move {
+                    let rows = tx.query(&CURRENT, params![*tenant, names.clone()]).await?;
+                    rows.iter()
+                        .map(|row| {
+                            Ok(CurrentType {
+                                name: row.get(0)?,
+                                entity_type: row.get(1)?,
+                                version: version(row, 2)?,
+                                schema: schema(row, 3)?,
+                            })
+                        })
+                        .collect()
+                })
+            })
             .await
     }
 
@@ -123,11 +138,13 @@ impl Store {
         new: EventTypeRegister,
     ) -> Result<Changed<EventTypeView>, Error> {
         self.db
-            .change(change, (name, number, new), |tx, (change, (name, number, new))| Box::pin(async move {
-                tenants::lock(tx, change.tenant_id).await?;
-                register(tx, change, name, *number, new).await?;
-                get(tx, change.tenant_id, name).await?.ok_or(Error::NotFound("event type"))
-            }))
+            .change(change, (name, number, new), |tx, (change, (name, number, new))| {
+                Box::pin(async move {
+                    tenants::lock(tx, change.tenant_id).await?;
+                    register(tx, change, name, *number, new).await?;
+                    get(tx, change.tenant_id, name).await?.ok_or(Error::NotFound("event type"))
+                })
+            })
             .await
     }
 }

@@ -167,20 +167,26 @@ impl Db {
     {
         let unit = Arc::new(unit);
         let work = ((change, input), unit);
-        let committed = self.write(work, |tx, (input, unit)| Box::pin(async move {
-            let change = &input.0;
-            let Some(idempotency) = &change.idempotency else { return Ok(Changed::Now(unit(tx, input).await?)) };
-            if let Some(body) = replay(tx, change, idempotency).await? {
-                return Ok(Changed::Before(body));
-            }
-            let value = unit(tx, input).await?;
-            let kept = params![
-                change.tenant_id, &idempotency.key, change.actor_id, idempotency.fingerprint.as_slice(),
-                value.keepable()?, change.now
-            ];
-            tx.execute(&IDEMPOTENCY_KEEP, kept).await?;
-            Ok(Changed::Now(value))
-        }));
+        let committed = self.write(work, |tx, (input, unit)| {
+            Box::pin(async move {
+                let change = &input.0;
+                let Some(idempotency) = &change.idempotency else { return Ok(Changed::Now(unit(tx, input).await?)) };
+                if let Some(body) = replay(tx, change, idempotency).await? {
+                    return Ok(Changed::Before(body));
+                }
+                let value = unit(tx, input).await?;
+                let kept = params![
+                    change.tenant_id,
+                    &idempotency.key,
+                    change.actor_id,
+                    idempotency.fingerprint.as_slice(),
+                    value.keepable()?,
+                    change.now
+                ];
+                tx.execute(&IDEMPOTENCY_KEEP, kept).await?;
+                Ok(Changed::Now(value))
+            })
+        });
         Ok(committed.await?.value)
     }
 }
@@ -188,7 +194,8 @@ impl Db {
 async fn replay(tx: &mut Tx, change: &Change, idempotency: &Idempotency) -> Result<Option<String>, Error> {
     if tx.dialect() == Dialect::Postgres {
         // Held until this unit ends: who cannot have it meets a first request that still runs.
-        let locked: bool = tx.query_one(&IDEMPOTENCY_LOCK, params![lock_key(change, &idempotency.key)]).await?.get(0)?;
+        let locked: bool =
+            tx.query_one(&IDEMPOTENCY_LOCK, params![lock_key(change, &idempotency.key)]).await?.get(0)?;
         if !locked {
             return Err(Error::IdempotencyInFlight);
         }
@@ -213,9 +220,9 @@ fn lock_key(change: &Change, key: &str) -> i64 {
 impl Store {
     /// Deletes answers that are kept no longer; how many.
     pub async fn idempotency_prune(&self, now: Timestamp) -> Result<u64, Error> {
-        let done = self.db.write(now, |tx, now| Box::pin(async move {
-            tx.execute(&IDEMPOTENCY_PRUNE, params![now.plus_micros(-KEPT_US)]).await
-        }));
+        let done = self.db.write(now, |tx, now| {
+            Box::pin(async move { tx.execute(&IDEMPOTENCY_PRUNE, params![now.plus_micros(-KEPT_US)]).await })
+        });
         Ok(done.await?.value)
     }
 }

@@ -107,7 +107,9 @@ impl Error {
 impl From<tokio_postgres::Error> for Error {
     fn from(error: tokio_postgres::Error) -> Self {
         let Some(db) = error.as_db_error() else {
-            return if error.is_closed() || std::error::Error::source(&error).is_some_and(<dyn std::error::Error>::is::<std::io::Error>) {
+            return if error.is_closed()
+                || std::error::Error::source(&error).is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
+            {
                 Self::Unavailable(error.to_string())
             } else {
                 Self::Database(chain(&error))
@@ -140,10 +142,16 @@ impl From<deadpool_postgres::PoolError> for Error {
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
         use rusqlite::ffi;
-        let Some(code) = error.sqlite_error().map(|e| e.extended_code) else { return Self::Database(error.to_string()) };
+        let Some(code) = error.sqlite_error().map(|e| e.extended_code) else {
+            return Self::Database(error.to_string());
+        };
         match code {
             ffi::SQLITE_CONSTRAINT_UNIQUE | ffi::SQLITE_CONSTRAINT_PRIMARYKEY => Self::NotUnique(error.to_string()),
-            _ if matches!(code & 0xff, ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED | ffi::SQLITE_FULL | ffi::SQLITE_IOERR) => {
+            _ if matches!(
+                code & 0xff,
+                ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED | ffi::SQLITE_FULL | ffi::SQLITE_IOERR
+            ) =>
+            {
                 Self::Unavailable(error.to_string())
             }
             _ => Self::Database(error.to_string()),

@@ -19,7 +19,7 @@ pub use catalogue::CurrentType;
 pub use change::{Change, Changed, Idempotency, Replayable};
 pub use error::Error;
 pub use journal::{AppendOutcome, EventDraft, EventQuery, Position, ScanBatch, Start};
-pub use notify::{Announced, Claim, Claimed, Dead, Edit, Integration, Mark, Outcome};
+pub use notify::{Announced, Claim, Claimed, Dead, Edit, Integration, Lanes, Mark, Outcome};
 
 use db::{Db, Dialect};
 use tokio::sync::watch;

@@ -26,20 +26,23 @@ impl Store {
     pub async fn server_register(&self, now: Timestamp) -> Result<Uuid, Error> {
         let id = fresh_id();
         self.db
-            .write((id, now), |tx, (id, now)| Box::pin(async move {
-                let others = if tx.dialect() == Dialect::Sqlite { i64::MAX } else { now.micros() - FORGOTTEN_AFTER_US };
-                tx.execute(&FORGET, params![others]).await?;
-                tx.execute(&REGISTER, params![*id, *now]).await
-            }))
+            .write((id, now), |tx, (id, now)| {
+                Box::pin(async move {
+                    let others =
+                        if tx.dialect() == Dialect::Sqlite { i64::MAX } else { now.micros() - FORGOTTEN_AFTER_US };
+                    tx.execute(&FORGET, params![others]).await?;
+                    tx.execute(&REGISTER, params![*id, *now]).await
+                })
+            })
             .await?;
         Ok(id)
     }
 
     /// Says that a server lives; false when its row is gone and it must register again.
     pub async fn server_beat(&self, id: Uuid, now: Timestamp) -> Result<bool, Error> {
-        let done = self.db.write((id, now), |tx, (id, now)| Box::pin(async move {
-            tx.execute(&BEAT, params![*id, *now]).await
-        }));
+        let done = self
+            .db
+            .write((id, now), |tx, (id, now)| Box::pin(async move { tx.execute(&BEAT, params![*id, *now]).await }));
         Ok(done.await?.value == 1)
     }
 
@@ -52,18 +55,20 @@ impl Store {
     /// The encryption keys that this database needs, each with the value that proves it.
     pub async fn encryption_keys(&self) -> Result<Vec<(String, Vec<u8>)>, Error> {
         self.db
-            .read((), |tx, ()| Box::pin(async move {
-                let rows = tx.query(&KEYS, params![]).await?;
-                rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
-            }))
+            .read((), |tx, ()| {
+                Box::pin(async move {
+                    let rows = tx.query(&KEYS, params![]).await?;
+                    rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
+                })
+            })
             .await
     }
 
     /// Notes that this database needs a key.
     pub async fn encryption_key_add(&self, id: String, check_value: Vec<u8>) -> Result<(), Error> {
-        let done = self.db.write((id, check_value), |tx, (id, check)| Box::pin(async move {
-            tx.execute(&KEY_ADD, params![id, check.as_slice()]).await
-        }));
+        let done = self.db.write((id, check_value), |tx, (id, check)| {
+            Box::pin(async move { tx.execute(&KEY_ADD, params![id, check.as_slice()]).await })
+        });
         done.await.map(|_| ())
     }
 }

@@ -27,46 +27,23 @@ enum Kept {
 impl TestDatabase {
     /// A new database on the shared PostgreSQL ([`postgres::shared_server_url`]). Panics, saying why, when it cannot.
     pub async fn postgres() -> Self {
-        Self::try_postgres()
-            .await
-            .expect("a PostgreSQL database for the test")
+        Self::try_postgres().await.expect("a PostgreSQL database for the test")
     }
 
     async fn try_postgres() -> Result<Self> {
         let server_url = postgres::shared_server_url()?;
-        let name = format!(
-            "test_{}_{:016x}",
-            process::id(),
-            RandomState::new().build_hasher().finish()
-        );
+        let name = format!("test_{}_{:016x}", process::id(), RandomState::new().build_hasher().finish());
         // Nobody can be connected to template0, so tests may create databases at the same time.
-        postgres::execute(
-            &server_url,
-            &format!("CREATE DATABASE {name} TEMPLATE template0"),
-        )
-        .await?;
+        postgres::execute(&server_url, &format!("CREATE DATABASE {name} TEMPLATE template0")).await?;
         let url = postgres::with_database(&server_url, &name);
-        Ok(Self {
-            url,
-            kept: Kept::Postgres { server_url, name },
-        })
+        Ok(Self { url, kept: Kept::Postgres { server_url, name } })
     }
 
     /// A SQLite file that does not exist yet, in a directory of its own.
     pub fn sqlite() -> Self {
-        let dir = tempfile::Builder::new()
-            .prefix("courant-test-")
-            .tempdir()
-            .expect("a directory for the test");
-        let file = dir
-            .path()
-            .canonicalize()
-            .expect("the directory just made")
-            .join("courant.db");
-        Self {
-            url: format!("sqlite://{}", file.display()),
-            kept: Kept::Sqlite(dir),
-        }
+        let dir = tempfile::Builder::new().prefix("courant-test-").tempdir().expect("a directory for the test");
+        let file = dir.path().canonicalize().expect("the directory just made").join("courant.db");
+        Self { url: format!("sqlite://{}", file.display()), kept: Kept::Sqlite(dir) }
     }
 
     /// `postgres://…` or `sqlite:///…/courant.db`.
@@ -97,13 +74,8 @@ impl Drop for TestDatabase {
         // goes away after the tests.
         thread::scope(|scope| {
             scope.spawn(|| {
-                let runtime = tokio::runtime::Builder::new_current_thread()
-                    .enable_all()
-                    .build()?;
-                runtime.block_on(postgres::execute(
-                    server_url,
-                    &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"),
-                ))
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+                runtime.block_on(postgres::execute(server_url, &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")))
             });
         });
     }

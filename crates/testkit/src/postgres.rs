@@ -7,9 +7,8 @@ use std::sync::LazyLock;
 use anyhow::{Result, anyhow};
 pub use courant_pgtest::{Installation, Options, PrivatePostgres, URL_VARIABLE};
 
-static OF_THIS_PROCESS: LazyLock<Result<PrivatePostgres, String>> = LazyLock::new(|| {
-    PrivatePostgres::start(Options::default()).map_err(|error| format!("{error:#}"))
-});
+static OF_THIS_PROCESS: LazyLock<Result<PrivatePostgres, String>> =
+    LazyLock::new(|| PrivatePostgres::start(Options::default()).map_err(|error| format!("{error:#}")));
 
 /// The URL of the shared server's `postgres` database; starts a server on first use when none is given.
 pub fn shared_server_url() -> Result<String> {
@@ -22,21 +21,14 @@ pub fn shared_server_url() -> Result<String> {
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the one place of the tests that reads which server they run on"
-)]
+#[expect(clippy::disallowed_methods, reason = "the one place of the tests that reads which server they run on")]
 fn given_url() -> Option<String> {
-    std::env::var(URL_VARIABLE)
-        .ok()
-        .filter(|url| !url.is_empty())
+    std::env::var(URL_VARIABLE).ok().filter(|url| !url.is_empty())
 }
 
 /// The URL of another database on the server that `url` names.
 pub(crate) fn with_database(url: &str, database: &str) -> String {
-    let (base, query) = url
-        .split_once('?')
-        .map_or((url, None), |(base, query)| (base, Some(query)));
+    let (base, query) = url.split_once('?').map_or((url, None), |(base, query)| (base, Some(query)));
     let server = match base.rsplit_once('/') {
         Some((server, _)) if !server.ends_with('/') => server,
         _ => base,
@@ -62,14 +54,8 @@ mod tests {
 
     #[test]
     fn only_the_database_of_a_url_is_replaced() {
-        assert_eq!(
-            with_database("postgres://u@h:1/postgres", "x"),
-            "postgres://u@h:1/x"
-        );
-        assert_eq!(
-            with_database("postgres://u@h:1/a?host=/tmp/s", "x"),
-            "postgres://u@h:1/x?host=/tmp/s"
-        );
+        assert_eq!(with_database("postgres://u@h:1/postgres", "x"), "postgres://u@h:1/x");
+        assert_eq!(with_database("postgres://u@h:1/a?host=/tmp/s", "x"), "postgres://u@h:1/x?host=/tmp/s");
         assert_eq!(with_database("postgres://u@h:1", "x"), "postgres://u@h:1/x");
     }
 }

@@ -12,20 +12,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("courant-providers", &["courant-api", "courant-core"]),
     (
         "courant-server",
-        &[
-            "courant-api",
-            "courant-client",
-            "courant-core",
-            "courant-cronspec",
-            "courant-providers",
-            "courant-store",
-        ],
+        &["courant-api", "courant-client", "courant-core", "courant-cronspec", "courant-providers", "courant-store"],
     ),
     ("courant-pgtest", &[]),
-    (
-        "courant-testkit",
-        &["courant-api", "courant-client", "courant-pgtest"],
-    ),
+    ("courant-testkit", &["courant-api", "courant-client", "courant-pgtest"]),
     (
         "courant-bench",
         &[
@@ -49,10 +39,7 @@ pub(crate) fn check(members: &[Member]) -> Violations {
     let mut violations = Violations::new();
     for member in members {
         let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == member.name) else {
-            violations.push(format!(
-                "{} has no row in the table of arrows (xtask/src/arch/arrows.rs)",
-                member.name
-            ));
+            violations.push(format!("{} has no row in the table of arrows (xtask/src/arch/arrows.rs)", member.name));
             continue;
         };
         for link in &member.dependencies {
@@ -73,33 +60,20 @@ mod tests {
     use crate::arch::facts::Link;
 
     fn member(name: &str, links: &[(&str, bool)]) -> Member {
-        let link = |(name, dev): &(&str, bool)| Link {
-            name: (*name).to_owned(),
-            dev: *dev,
-            optional: false,
-        };
-        Member {
-            name: name.to_owned(),
-            dependencies: links.iter().map(link).collect(),
-        }
+        let link = |(name, dev): &(&str, bool)| Link { name: (*name).to_owned(), dev: *dev, optional: false };
+        Member { name: name.to_owned(), dependencies: links.iter().map(link).collect() }
     }
 
     #[test]
     fn an_arrow_against_the_order_is_named() {
         let members = [
             member("courant-api", &[("serde", false), ("courant-core", false)]),
-            member(
-                "courant-core",
-                &[("courant-api", false), ("courant-store", true)],
-            ),
+            member("courant-core", &[("courant-api", false), ("courant-store", true)]),
             member("courant-store", &[("courant-core", false)]),
         ];
         assert_eq!(
             check(&members),
-            [
-                "courant-api must not depend on courant-core",
-                "courant-core must not dev-depend on courant-store"
-            ]
+            ["courant-api must not depend on courant-core", "courant-core must not dev-depend on courant-store"]
         );
     }
 
@@ -107,16 +81,10 @@ mod tests {
     fn the_test_kit_is_for_tests_only() {
         let members = [
             member("courant-testkit", &[]),
-            member(
-                "courant-store",
-                &[("courant-testkit", true), ("courant-store", true)],
-            ),
+            member("courant-store", &[("courant-testkit", true), ("courant-store", true)]),
             member("courant-server", &[("courant-testkit", false)]),
         ];
-        assert_eq!(
-            check(&members),
-            ["courant-server must not depend on courant-testkit"]
-        );
+        assert_eq!(check(&members), ["courant-server must not depend on courant-testkit"]);
     }
 
     #[test]

@@ -25,34 +25,16 @@ const AT_HOME: &[(&str, &str)] = &[
 const CLIENT: (&str, &str) = ("courant-client", "crates/client/");
 
 /// How SQL looks in a Rust string.
-const SQL: &[&str] = &[
-    "\"SELECT ",
-    "\"INSERT INTO ",
-    "\"DELETE FROM ",
-    "\"CREATE TABLE ",
-];
+const SQL: &[&str] = &["\"SELECT ", "\"INSERT INTO ", "\"DELETE FROM ", "\"CREATE TABLE "];
 
 pub(crate) fn check_dependencies(members: &[Member]) -> Violations {
     let mut violations = Violations::new();
-    for member in members
-        .iter()
-        .filter(|member| AT_HOME.iter().all(|(name, _)| *name != member.name))
-    {
-        for link in member
-            .dependencies
-            .iter()
-            .filter(|link| is_driver(&link.name))
-        {
+    for member in members.iter().filter(|member| AT_HOME.iter().all(|(name, _)| *name != member.name)) {
+        for link in member.dependencies.iter().filter(|link| is_driver(&link.name)) {
             if member.name != CLIENT.0 {
-                violations.push(format!(
-                    "{} must not depend on the driver {}",
-                    member.name, link.name
-                ));
+                violations.push(format!("{} must not depend on the driver {}", member.name, link.name));
             } else if !link.optional && !link.dev {
-                violations.push(format!(
-                    "{} may depend on {} only behind a feature",
-                    member.name, link.name
-                ));
+                violations.push(format!("{} may depend on {} only behind a feature", member.name, link.name));
             }
         }
     }
@@ -61,21 +43,10 @@ pub(crate) fn check_dependencies(members: &[Member]) -> Violations {
 
 pub(crate) fn check_sources(files: &[SourceFile]) -> Violations {
     let mut violations = Violations::new();
-    let modules: Vec<String> = DRIVERS
-        .iter()
-        .filter(|name| **name != "postgres")
-        .map(|name| name.replace('-', "_"))
-        .collect();
-    let at_home = |path: &str| {
-        AT_HOME
-            .iter()
-            .chain([&CLIENT])
-            .any(|(_, folder)| path.starts_with(folder))
-    };
-    for file in files
-        .iter()
-        .filter(|file| file.is_rust() && !at_home(&file.path))
-    {
+    let modules: Vec<String> =
+        DRIVERS.iter().filter(|name| **name != "postgres").map(|name| name.replace('-', "_")).collect();
+    let at_home = |path: &str| AT_HOME.iter().chain([&CLIENT]).any(|(_, folder)| path.starts_with(folder));
+    for file in files.iter().filter(|file| file.is_rust() && !at_home(&file.path)) {
         for (number, line) in file.text.lines().enumerate() {
             let place = format!("{}:{}", file.path, number + 1);
             if let Some(driver) = modules.iter().find(|module| mentions(line, module)) {
@@ -104,15 +75,8 @@ mod tests {
     use crate::arch::facts::Link;
 
     fn member(name: &str, driver: &str, optional: bool) -> Member {
-        let link = Link {
-            name: driver.to_owned(),
-            dev: false,
-            optional,
-        };
-        Member {
-            name: name.to_owned(),
-            dependencies: vec![link],
-        }
+        let link = Link { name: driver.to_owned(), dev: false, optional };
+        Member { name: name.to_owned(), dependencies: vec![link] }
     }
 
     #[test]
@@ -142,30 +106,15 @@ mod tests {
 
     #[test]
     fn code_outside_the_store_that_uses_a_driver_or_sql_is_named() {
-        let file = |path: &str, text: &str| SourceFile {
-            path: path.to_owned(),
-            text: text.to_owned(),
-        };
+        let file = |path: &str, text: &str| SourceFile { path: path.to_owned(), text: text.to_owned() };
         let files = [
-            file(
-                "crates/store/src/event.rs",
-                "use rusqlite::Row;\n\"SELECT 1\"",
-            ),
-            file(
-                "crates/server/src/a.rs",
-                "\n    rusqlite::Connection::open(x)",
-            ),
-            file(
-                "crates/core/src/b.rs",
-                "// as rusqlite does\nlet sql = \"SELECT 1\";",
-            ),
+            file("crates/store/src/event.rs", "use rusqlite::Row;\n\"SELECT 1\""),
+            file("crates/server/src/a.rs", "\n    rusqlite::Connection::open(x)"),
+            file("crates/core/src/b.rs", "// as rusqlite does\nlet sql = \"SELECT 1\";"),
         ];
         assert_eq!(
             check_sources(&files),
-            [
-                "crates/server/src/a.rs:2 mentions the driver rusqlite",
-                "crates/core/src/b.rs:2 contains SQL"
-            ]
+            ["crates/server/src/a.rs:2 mentions the driver rusqlite", "crates/core/src/b.rs:2 contains SQL"]
         );
     }
 }

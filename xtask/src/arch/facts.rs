@@ -53,103 +53,58 @@ pub(crate) struct SourceFile {
 
 impl SourceFile {
     pub(crate) fn is_rust(&self) -> bool {
-        Path::new(&self.path)
-            .extension()
-            .is_some_and(|extension| extension == "rs")
+        Path::new(&self.path).extension().is_some_and(|extension| extension == "rs")
     }
 }
 
 impl Facts {
     pub(crate) fn gather(workspace: &Workspace) -> Result<Self> {
         let metadata = workspace.full_metadata()?;
-        let members = metadata
-            .workspace_packages()
-            .into_iter()
-            .map(|package| Member {
-                name: package.name.to_string(),
-                dependencies: package
-                    .dependencies
-                    .iter()
-                    .map(|dependency| Link {
-                        name: dependency.name.clone(),
-                        dev: dependency.kind == DependencyKind::Development,
-                        optional: dependency.optional,
-                    })
-                    .collect(),
-            });
+        let members = metadata.workspace_packages().into_iter().map(|package| Member {
+            name: package.name.to_string(),
+            dependencies: package
+                .dependencies
+                .iter()
+                .map(|dependency| Link {
+                    name: dependency.name.clone(),
+                    dev: dependency.kind == DependencyKind::Development,
+                    optional: dependency.optional,
+                })
+                .collect(),
+        });
         let members: Vec<Member> = members.collect();
 
         // The metadata's own graph also holds what only a disabled feature would bring in; `cargo tree` is exact.
-        let compiled = tree(
-            workspace,
-            &[
-                "--workspace",
-                "--all-features",
-                "--edges",
-                "normal,build,dev",
-            ],
-        )?;
+        let compiled = tree(workspace, &["--workspace", "--all-features", "--edges", "normal,build,dev"])?;
         let packages = metadata.packages.iter().filter_map(|package| {
             let (name, version) = (package.name.to_string(), package.version.to_string());
             let path = || {
                 let inside = package.manifest_path.starts_with(&metadata.workspace_root);
                 (!inside).then(|| format!("path {}", package.manifest_path))
             };
-            compiled
-                .contains(&(name.clone(), version.clone()))
-                .then(|| Package {
-                    name,
-                    version,
-                    licence: package.license.clone(),
-                    source: package
-                        .source
-                        .as_ref()
-                        .map_or_else(path, |source| Some(source.repr.clone())),
-                })
+            compiled.contains(&(name.clone(), version.clone())).then(|| Package {
+                name,
+                version,
+                licence: package.license.clone(),
+                source: package.source.as_ref().map_or_else(path, |source| Some(source.repr.clone())),
+            })
         });
         let packages: Vec<Package> = packages.collect();
 
         let mut closures = BTreeMap::new();
         for name in PURE.iter().filter(|name| workspace.has_package(name)) {
-            let closure = tree(
-                workspace,
-                &[
-                    "--package",
-                    name,
-                    "--all-features",
-                    "--edges",
-                    "normal,no-proc-macro",
-                ],
-            )?;
-            closures.insert(
-                (*name).to_owned(),
-                closure.into_iter().map(|(name, _)| name).collect(),
-            );
+            let closure = tree(workspace, &["--package", name, "--all-features", "--edges", "normal,no-proc-macro"])?;
+            closures.insert((*name).to_owned(), closure.into_iter().map(|(name, _)| name).collect());
         }
 
         let mut files = Vec::new();
         collect_files(workspace.root(), workspace.root(), &mut files)?;
-        Ok(Self {
-            members,
-            packages,
-            closures,
-            files,
-        })
+        Ok(Self { members, packages, closures, files })
     }
 }
 
 fn tree(workspace: &Workspace, args: &[&str]) -> Result<BTreeSet<(String, String)>> {
-    let fixed = [
-        "tree",
-        "--quiet",
-        "--target",
-        "all",
-        "--prefix",
-        "none",
-        "--no-dedupe",
-        "--format",
-        "{p}",
-    ];
+    let fixed = ["tree", "--quiet", "--target", "all", "--prefix", "none", "--no-dedupe", "--format", "{p}"];
     let output = step::capture(&mut workspace.cargo(&[&fixed, args].concat()))?;
     Ok(output.lines().filter_map(parse_tree_line).collect())
 }
@@ -173,16 +128,9 @@ fn collect_files(root: &Path, folder: &Path, files: &mut Vec<SourceFile>) -> Res
         }
         if entry.file_type()?.is_dir() {
             collect_files(root, &path, files)?;
-        } else if path
-            .extension()
-            .is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known))
-        {
-            let text = fs::read_to_string(&path)
-                .with_context(|| format!("cannot read {}", path.display()))?;
-            let path = path
-                .strip_prefix(root)?
-                .to_string_lossy()
-                .replace('\\', "/");
+        } else if path.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known)) {
+            let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            let path = path.strip_prefix(root)?.to_string_lossy().replace('\\', "/");
             files.push(SourceFile { path, text });
         }
     }
@@ -196,28 +144,15 @@ mod tests {
     #[test]
     fn a_tree_line_gives_name_and_version() {
         let found = |line| parse_tree_line(line).map(|(name, version)| format!("{name} {version}"));
-        assert_eq!(
-            found("serde v1.0.229 (proc-macro)").as_deref(),
-            Some("serde 1.0.229")
-        );
-        assert_eq!(
-            found("xtask v0.1.0 (/src/xtask)").as_deref(),
-            Some("xtask 0.1.0")
-        );
+        assert_eq!(found("serde v1.0.229 (proc-macro)").as_deref(), Some("serde 1.0.229"));
+        assert_eq!(found("xtask v0.1.0 (/src/xtask)").as_deref(), Some("xtask 0.1.0"));
         assert_eq!(found(""), None);
     }
 
     #[test]
     fn source_files_are_found_by_extension_outside_the_skipped_folders() {
         let dir = tempfile::tempdir().unwrap();
-        for path in [
-            "a/src/lib.rs",
-            "a/README.md",
-            "target/x.rs",
-            ".git/y.rs",
-            "docs/z.rs",
-            "b/1.sql",
-        ] {
+        for path in ["a/src/lib.rs", "a/README.md", "target/x.rs", ".git/y.rs", "docs/z.rs", "b/1.sql"] {
             let path = dir.path().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "").unwrap();

@@ -6,17 +6,11 @@ use super::facts::SourceFile;
 const LONGEST: usize = 600;
 
 /// Names that say nothing about what is inside.
-const EMPTY_NAMES: &[&str] = &[
-    "common", "helper", "helpers", "manager", "managers", "misc", "util", "utils",
-];
+const EMPTY_NAMES: &[&str] = &["common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"];
 
 // Written apart, so that this file does not contain them.
-const UNFINISHED: &[&str] = &[
-    concat!("to", "do!("),
-    concat!("unimple", "mented!("),
-    concat!("#[ig", "nore"),
-    concat!("pytest.mark.", "skip"),
-];
+const UNFINISHED: &[&str] =
+    &[concat!("to", "do!("), concat!("unimple", "mented!("), concat!("#[ig", "nore"), concat!("pytest.mark.", "skip")];
 
 /// Files over the limit; tests do not count.
 pub(crate) fn check_sizes(files: &[SourceFile]) -> Violations {
@@ -25,12 +19,7 @@ pub(crate) fn check_sizes(files: &[SourceFile]) -> Violations {
         .filter(|file| !is_test(&file.path))
         .map(|file| (file, lines_without_tests(&file.text)))
         .filter(|(_, lines)| *lines > LONGEST)
-        .map(|(file, lines)| {
-            format!(
-                "{} has {lines} lines (tests apart); {LONGEST} are allowed",
-                file.path
-            )
-        })
+        .map(|(file, lines)| format!("{} has {lines} lines (tests apart); {LONGEST} are allowed", file.path))
         .collect()
 }
 
@@ -56,22 +45,14 @@ pub(crate) fn check_names(files: &[SourceFile]) -> Violations {
     files
         .iter()
         .filter(|file| file.path.split('/').any(empty))
-        .map(|file| {
-            format!(
-                "{} has a name that says nothing about its content",
-                file.path
-            )
-        })
+        .map(|file| format!("{} has a name that says nothing about its content", file.path))
         .collect()
 }
 
 fn is_test(path: &str) -> bool {
     let mut parts = path.split('/').rev();
     let file = parts.next().unwrap_or_default();
-    file == "tests.rs"
-        || file.starts_with("test_")
-        || file.ends_with("_tests.rs")
-        || parts.any(|part| part == "tests")
+    file == "tests.rs" || file.starts_with("test_") || file.ends_with("_tests.rs") || parts.any(|part| part == "tests")
 }
 
 /// Counts lines without `#[cfg(test)] mod … { … }`.
@@ -94,20 +75,13 @@ mod tests {
     use super::*;
 
     fn file(path: &str, text: &str) -> SourceFile {
-        SourceFile {
-            path: path.to_owned(),
-            text: text.to_owned(),
-        }
+        SourceFile { path: path.to_owned(), text: text.to_owned() }
     }
 
     #[test]
     fn a_file_that_is_too_long_without_its_tests_is_named() {
         let long = "x\n".repeat(601);
-        let tested = format!(
-            "{}#[cfg(test)]\nmod tests {{\n{}}}\n",
-            "x\n".repeat(600),
-            "    x\n".repeat(500)
-        );
+        let tested = format!("{}#[cfg(test)]\nmod tests {{\n{}}}\n", "x\n".repeat(600), "    x\n".repeat(500));
         let files = [
             file("crates/a/src/long.rs", &long),
             file("crates/a/src/tested.rs", &tested),

@@ -40,12 +40,8 @@ pub(crate) fn check(packages: &[Package], exceptions: &[Exception]) -> Violation
         };
         match Parser::satisfied(expression, &accepted) {
             Some(true) => {}
-            Some(false) => violations.push(format!(
-                "{at} is under `{expression}`, which we do not accept"
-            )),
-            None => violations.push(format!(
-                "{at} states `{expression}`, which is no SPDX expression"
-            )),
+            Some(false) => violations.push(format!("{at} is under `{expression}`, which we do not accept")),
+            None => violations.push(format!("{at} states `{expression}`, which is no SPDX expression")),
         }
     }
     violations
@@ -61,15 +57,8 @@ struct Parser<'a> {
 impl<'a> Parser<'a> {
     fn satisfied(expression: &str, accepted: &'a dyn Fn(&str) -> bool) -> Option<bool> {
         // Older packages write `MIT/Apache-2.0` for OR.
-        let spaced = expression
-            .replace('(', " ( ")
-            .replace(')', " ) ")
-            .replace('/', " OR ");
-        let mut parser = Parser {
-            tokens: spaced.split_whitespace().collect(),
-            next: 0,
-            accepted,
-        };
+        let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
+        let mut parser = Parser { tokens: spaced.split_whitespace().collect(), next: 0, accepted };
         let result = parser.any()?;
         (parser.next == parser.tokens.len()).then_some(result)
     }
@@ -142,18 +131,9 @@ mod tests {
         ] {
             assert_eq!(check_one(Some(good), &[]), Violations::new(), "{good}");
         }
-        for bad in [
-            "GPL-3.0-only",
-            "MIT AND GPL-3.0-only",
-            "(MIT OR ISC) AND AGPL-3.0-only",
-            "MIT WITH Odd-exception",
-        ] {
-            assert_eq!(
-                check_one(Some(bad), &[]),
-                [format!(
-                    "thing 1.0.0 is under `{bad}`, which we do not accept"
-                )]
-            );
+        for bad in ["GPL-3.0-only", "MIT AND GPL-3.0-only", "(MIT OR ISC) AND AGPL-3.0-only", "MIT WITH Odd-exception"]
+        {
+            assert_eq!(check_one(Some(bad), &[]), [format!("thing 1.0.0 is under `{bad}`, which we do not accept")]);
         }
     }
 
@@ -170,13 +150,7 @@ mod tests {
     fn an_exception_holds_for_its_package_and_licence_only() {
         let exception = |package, licence| [(package, licence, "only data")];
         assert!(check_one(Some("OFL-1.1"), &exception("thing", "OFL-1.1")).is_empty());
-        assert_eq!(
-            check_one(Some("OFL-1.1"), &exception("other", "OFL-1.1")).len(),
-            1
-        );
-        assert_eq!(
-            check_one(Some("OFL-1.1"), &exception("thing", "OFL-1.0")).len(),
-            1
-        );
+        assert_eq!(check_one(Some("OFL-1.1"), &exception("other", "OFL-1.1")).len(), 1);
+        assert_eq!(check_one(Some("OFL-1.1"), &exception("thing", "OFL-1.0")).len(), 1);
     }
 }

@@ -24,20 +24,14 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         ("driver", drivers::check_dependencies(&facts.members)),
         ("driver", drivers::check_sources(&facts.files)),
         ("purity", purity::check(&facts.closures)),
-        (
-            "licence",
-            licences::check(&facts.packages, licences::EXCEPTIONS),
-        ),
+        ("licence", licences::check(&facts.packages, licences::EXCEPTIONS)),
         ("ban", packages::check_bans(&facts.packages)),
         ("source", packages::check_sources(&facts.packages)),
         ("size", files::check_sizes(&facts.files)),
         ("unfinished", files::check_unfinished(&facts.files)),
         ("name", files::check_names(&facts.files)),
     ];
-    let count: usize = findings
-        .iter()
-        .map(|(_, violations)| violations.len())
-        .sum();
+    let count: usize = findings.iter().map(|(_, violations)| violations.len()).sum();
     for (rule, violations) in &findings {
         for violation in violations {
             println!("{rule}: {violation}");

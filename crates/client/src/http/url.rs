@@ -78,7 +78,9 @@ mod tests {
 
     #[test]
     fn only_this_machine_is_loopback() {
-        for text in ["http://localhost:1", "http://LOCALHOST.", "http://127.0.0.1", "http://127.9.9.9", "http://[::1]:1"] {
+        for text in
+            ["http://localhost:1", "http://LOCALHOST.", "http://127.0.0.1", "http://127.9.9.9", "http://[::1]:1"]
+        {
             assert!(text.parse::<ClientUrl>().unwrap().is_loopback(), "{text}");
         }
         for text in ["http://localhost.example.com", "http://10.0.0.1", "http://[::2]", "https://example.com"] {

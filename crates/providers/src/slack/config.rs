@@ -28,18 +28,10 @@ impl<'a> Config<'a> {
             ));
         }
         let channel_label_key = fields::optional(config, "channelLabelKey")?;
-        if channel_label_key
-            .is_some_and(|key| key.is_empty() || key.chars().count() > MAX_LABEL_KEY_CHARS)
-        {
-            return Err(fields::refuse(
-                &["channelLabelKey"],
-                "must have 1 to 200 characters",
-            ));
+        if channel_label_key.is_some_and(|key| key.is_empty() || key.chars().count() > MAX_LABEL_KEY_CHARS) {
+            return Err(fields::refuse(&["channelLabelKey"], "must have 1 to 200 characters"));
         }
-        Ok(Self {
-            default_channel,
-            channel_label_key,
-        })
+        Ok(Self { default_channel, channel_label_key })
     }
 
     /// Where it goes: what the label names, unless it is missing or can be no channel, else the default.
@@ -61,18 +53,11 @@ fn is_channel(text: &str) -> bool {
 pub(super) fn bearer(auth: &Map<String, Value>) -> Result<HeaderValue, ConfigError> {
     fields::only(auth, &["botToken"])?;
     let token = fields::required(auth, "botToken")?;
-    let fits = token.starts_with("xox")
-        && token.len() <= MAX_TOKEN_BYTES
-        && token.bytes().all(|b| b.is_ascii_graphic());
-    let mut value = fits
-        .then(|| HeaderValue::try_from(format!("Bearer {token}")).ok())
-        .flatten()
-        .ok_or_else(|| {
-            fields::refuse(
-                &["botToken"],
-                "must be a Slack token: it begins with xox and has at most 300 characters",
-            )
-        })?;
+    let fits =
+        token.starts_with("xox") && token.len() <= MAX_TOKEN_BYTES && token.bytes().all(|b| b.is_ascii_graphic());
+    let mut value = fits.then(|| HeaderValue::try_from(format!("Bearer {token}")).ok()).flatten().ok_or_else(|| {
+        fields::refuse(&["botToken"], "must be a Slack token: it begins with xox and has at most 300 characters")
+    })?;
     value.set_sensitive(true);
     Ok(value)
 }
@@ -91,38 +76,19 @@ mod tests {
     #[test]
     fn a_channel_is_required_and_nothing_unknown_is_taken() {
         assert_eq!(refused(json!({ "defaultChannel": "#ops" })), None);
-        assert_eq!(
-            refused(json!({ "defaultChannel": "ö".repeat(80), "channelLabelKey": "slack" })),
-            None
-        );
+        assert_eq!(refused(json!({ "defaultChannel": "ö".repeat(80), "channelLabelKey": "slack" })), None);
         for (config, pointer) in [
             (json!({}), "/defaultChannel"),
             (json!({ "defaultChannel": "" }), "/defaultChannel"),
             (json!({ "defaultChannel": " #ops" }), "/defaultChannel"),
             (json!({ "defaultChannel": "a\nb" }), "/defaultChannel"),
-            (
-                json!({ "defaultChannel": "ö".repeat(81) }),
-                "/defaultChannel",
-            ),
+            (json!({ "defaultChannel": "ö".repeat(81) }), "/defaultChannel"),
             (json!({ "defaultChannel": 7 }), "/defaultChannel"),
-            (
-                json!({ "defaultChannel": "#ops", "channelLabelKey": "" }),
-                "/channelLabelKey",
-            ),
-            (
-                json!({ "defaultChannel": "#ops", "channelLabelKey": [] }),
-                "/channelLabelKey",
-            ),
-            (
-                json!({ "defaultChannel": "#ops", "botToken": "xoxb-1" }),
-                "/botToken",
-            ),
+            (json!({ "defaultChannel": "#ops", "channelLabelKey": "" }), "/channelLabelKey"),
+            (json!({ "defaultChannel": "#ops", "channelLabelKey": [] }), "/channelLabelKey"),
+            (json!({ "defaultChannel": "#ops", "botToken": "xoxb-1" }), "/botToken"),
         ] {
-            assert_eq!(
-                refused(config.clone()).as_deref(),
-                Some(pointer),
-                "{config}"
-            );
+            assert_eq!(refused(config.clone()).as_deref(), Some(pointer), "{config}");
         }
     }
 
@@ -130,11 +96,8 @@ mod tests {
     fn a_label_overrides_the_channel_if_it_can_be_one() {
         let config = object(json!({ "defaultChannel": "#ops", "channelLabelKey": "slack" }));
         let config = Config::read(&config).unwrap();
-        let channel = |value: &str| {
-            config
-                .channel(&BTreeMap::from([("slack".to_owned(), value.to_owned())]))
-                .to_owned()
-        };
+        let channel =
+            |value: &str| config.channel(&BTreeMap::from([("slack".to_owned(), value.to_owned())])).to_owned();
         assert_eq!(channel("#team"), "#team");
         assert_eq!(channel(""), "#ops");
         assert_eq!(channel("two words"), "#ops");
@@ -143,24 +106,13 @@ mod tests {
 
     #[test]
     fn a_token_that_is_none_is_refused_without_being_quoted() {
-        assert!(
-            bearer(&object(json!({ "botToken": "xoxb-1-A" })))
-                .unwrap()
-                .is_sensitive()
-        );
-        for token in [
-            "",
-            "hunter2",
-            "xoxb-hunter2\r\nX-I: 1",
-            "xoxb hunter2",
-            "xoxb-hünter2",
-            &"xox-hunter2".repeat(30),
-        ] {
+        assert!(bearer(&object(json!({ "botToken": "xoxb-1-A" }))).unwrap().is_sensitive());
+        for token in
+            ["", "hunter2", "xoxb-hunter2\r\nX-I: 1", "xoxb hunter2", "xoxb-hünter2", &"xox-hunter2".repeat(30)]
+        {
             let error = bearer(&object(json!({ "botToken": token }))).unwrap_err();
             assert_eq!(error.pointer, "/botToken");
-            assert!(
-                !error.to_string().contains("hunter2") && !error.to_string().contains("hünter2")
-            );
+            assert!(!error.to_string().contains("hunter2") && !error.to_string().contains("hünter2"));
         }
     }
 }

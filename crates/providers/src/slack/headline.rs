@@ -53,10 +53,7 @@ impl Tone {
 
 /// The type that people know: the journal's, when the notification stands for any event.
 pub(super) fn shown_type(notification: &Notification) -> &str {
-    notification
-        .event
-        .as_ref()
-        .map_or(&notification.event_type, |event| &event.event_type)
+    notification.event.as_ref().map_or(&notification.event_type, |event| &event.event_type)
 }
 
 /// A type as words: `billing.payment_failed` is "billing payment failed".
@@ -73,16 +70,12 @@ pub(super) fn details(notification: &Notification) -> Vec<(String, String)> {
     let said = [&notification.subject.name, &notification.subject.id];
     let payload = event.payload.text();
     // A payload is an object; of anything else there is nothing to show.
-    let entries = serde_json::Deserializer::from_str(payload)
-        .deserialize_map(Entries)
-        .unwrap_or_default();
+    let entries = serde_json::Deserializer::from_str(payload).deserialize_map(Entries).unwrap_or_default();
     entries
         .into_iter()
         .filter_map(|(key, raw)| Some((key, scalar(raw)?)))
         .filter(|(key, value)| {
-            fits(key, MAX_DETAIL_KEY_CHARS)
-                && fits(value, MAX_DETAIL_VALUE_CHARS)
-                && !said.contains(&value)
+            fits(key, MAX_DETAIL_KEY_CHARS) && fits(value, MAX_DETAIL_VALUE_CHARS) && !said.contains(&value)
         })
         .take(MAX_DETAILS)
         .collect()
@@ -154,8 +147,7 @@ mod tests {
 
     #[test]
     fn the_first_three_short_values_are_shown() {
-        let shown =
-            |payload: &str| details(&notification("a.b", "order", "o_1", "Order 1", payload));
+        let shown = |payload: &str| details(&notification("a.b", "order", "o_1", "Order 1", payload));
         let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
         assert_eq!(
             shown(
@@ -163,10 +155,7 @@ mod tests {
             ),
             [pair("t", "é"), pair("b", "true"), pair("d", "1e400")]
         );
-        assert_eq!(
-            shown(&format!(r#"{{"long":"{}","k":1.50}}"#, "x".repeat(61))),
-            [pair("k", "1.50")]
-        );
+        assert_eq!(shown(&format!(r#"{{"long":"{}","k":1.50}}"#, "x".repeat(61))), [pair("k", "1.50")]);
         assert_eq!(shown("{}"), []);
         assert_eq!(shown("[1]"), []);
     }

@@ -16,15 +16,10 @@ const MAX_CODE_CHARS: usize = 60;
 pub(super) fn judge(response: &Response, now: Timestamp) -> Verdict {
     let status = response.status;
     let retry = |text: String| Verdict::Retry {
-        after: response
-            .retry_after
-            .as_deref()
-            .and_then(|value| parse_retry_after(value, now.unix_seconds())),
+        after: response.retry_after.as_deref().and_then(|value| parse_retry_after(value, now.unix_seconds())),
         error: Failure::new(FailureClass::Transient, text),
     };
-    let permanent = |class, text: String| Verdict::Permanent {
-        error: Failure::new(class, text),
-    };
+    let permanent = |class, text: String| Verdict::Permanent { error: Failure::new(class, text) };
     match status {
         200..=299 => match Answer::read(&response.body) {
             Some(Answer { ok: true, .. }) => Verdict::Sent,
@@ -60,9 +55,7 @@ fn permanent_class(code: &str) -> Option<FailureClass> {
         | "user_not_found"
         | "posting_to_general_channel_denied"
         | "action_prohibited" => Some(FailureClass::Destination),
-        restricted if restricted.starts_with("restricted_action") => {
-            Some(FailureClass::Destination)
-        }
+        restricted if restricted.starts_with("restricted_action") => Some(FailureClass::Destination),
         "not_authed"
         | "invalid_auth"
         | "account_inactive"
@@ -93,13 +86,7 @@ fn permanent_class(code: &str) -> Option<FailureClass> {
 fn printable(code: &str) -> String {
     code.chars()
         .take(MAX_CODE_CHARS)
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ') {
-                c
-            } else {
-                '?'
-            }
-        })
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ') { c } else { '?' })
         .collect()
 }
 
@@ -116,10 +103,7 @@ impl Answer {
     fn read(body: &[u8]) -> Option<Self> {
         let mut read = Read::default();
         let _cut_or_whole = serde_json::Deserializer::from_slice(body).deserialize_map(&mut read);
-        Some(Self {
-            ok: read.ok?,
-            error: read.error,
-        })
+        Some(Self { ok: read.ok?, error: read.error })
     }
 }
 
@@ -159,82 +143,45 @@ mod tests {
     use super::*;
 
     fn answer(status: u16, retry_after: Option<&str>, body: &[u8]) -> Verdict {
-        let response = Response {
-            status,
-            retry_after: retry_after.map(str::to_owned),
-            location: None,
-            body: body.to_vec(),
-        };
+        let response =
+            Response { status, retry_after: retry_after.map(str::to_owned), location: None, body: body.to_vec() };
         judge(&response, Timestamp::from_micros(0))
     }
 
     fn refusal(code: &str) -> Verdict {
-        answer(
-            200,
-            None,
-            format!(r#"{{"ok":false,"error":"{code}"}}"#).as_bytes(),
-        )
+        answer(200, None, format!(r#"{{"ok":false,"error":"{code}"}}"#).as_bytes())
     }
 
     fn permanent(class: FailureClass, text: &str) -> Verdict {
-        Verdict::Permanent {
-            error: Failure::new(class, text),
-        }
+        Verdict::Permanent { error: Failure::new(class, text) }
     }
 
     fn retry(text: &str) -> Verdict {
-        Verdict::Retry {
-            after: None,
-            error: Failure::new(FailureClass::Transient, text),
-        }
+        Verdict::Retry { after: None, error: Failure::new(FailureClass::Transient, text) }
     }
 
     #[test]
     fn ok_is_sent() {
-        assert_eq!(
-            answer(200, None, br#"{"ok":true,"channel":"C1","ts":"1.2"}"#),
-            Verdict::Sent
-        );
+        assert_eq!(answer(200, None, br#"{"ok":true,"channel":"C1","ts":"1.2"}"#), Verdict::Sent);
     }
 
     #[test]
     fn an_answer_cut_anywhere_after_its_ok_is_read() {
-        let whole = r#"{"ok":true,"channel":"C1","ts":"1.2","message":{"text":"ä\n","n":[1.5e3,null,true]}}"#.as_bytes();
+        let whole =
+            r#"{"ok":true,"channel":"C1","ts":"1.2","message":{"text":"ä\n","n":[1.5e3,null,true]}}"#.as_bytes();
         for length in br#"{"ok":true,"#.len()..=whole.len() {
-            assert_eq!(
-                answer(200, None, &whole[..length]),
-                Verdict::Sent,
-                "{length}"
-            );
+            assert_eq!(answer(200, None, &whole[..length]), Verdict::Sent, "{length}");
         }
         assert_eq!(
-            answer(
-                200,
-                None,
-                br#"{"ok":false,"error":"channel_not_found","response_meta"#
-            ),
+            answer(200, None, br#"{"ok":false,"error":"channel_not_found","response_meta"#),
             permanent(FailureClass::Destination, "slack: channel_not_found")
         );
     }
 
     #[test]
     fn what_is_not_slacks_answer_is_retried() {
-        for body in [
-            "",
-            "ok",
-            "<html>",
-            "[]",
-            "{}",
-            "null",
-            r#"{"ok":"true"}"#,
-            r#"{"ok":1}"#,
-            r#"{"error":"x"}"#,
-        ] {
-            assert_eq!(
-                answer(200, None, body.as_bytes()),
-                retry("HTTP 200, not an answer of Slack's"),
-                "{body}"
-            );
+        for body in ["", "ok", "<html>", "[]", "{}", "null", r#"{"ok":"true"}"#, r#"{"ok":1}"#, r#"{"error":"x"}"#] {
+            assert_eq!(answer(200, None, body.as_bytes()), retry("HTTP 200, not an answer of Slack's"), "{body}");
         }
     }
 
@@ -245,10 +192,7 @@ mod tests {
             ("not_in_channel", FailureClass::Destination),
             ("is_archived", FailureClass::Destination),
             ("restricted_action", FailureClass::Destination),
-            (
-                "restricted_action_read_only_channel",
-                FailureClass::Destination,
-            ),
+            ("restricted_action_read_only_channel", FailureClass::Destination),
             ("invalid_auth", FailureClass::Credential),
             ("token_revoked", FailureClass::Credential),
             ("missing_scope", FailureClass::Credential),
@@ -261,38 +205,20 @@ mod tests {
 
     #[test]
     fn passing_and_unknown_codes_are_retried() {
-        for code in [
-            "ratelimited",
-            "rate_limited",
-            "internal_error",
-            "fatal_error",
-            "service_unavailable",
-            "brand_new",
-        ] {
+        for code in ["ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable", "brand_new"]
+        {
             assert_eq!(refusal(code), retry(&format!("slack: {code}")));
         }
-        assert_eq!(
-            answer(200, None, br#"{"ok":false}"#),
-            retry("slack: no error code")
-        );
+        assert_eq!(answer(200, None, br#"{"ok":false}"#), retry("slack: no error code"));
     }
 
     #[test]
     fn slack_says_how_long_to_wait() {
         let after = Some(Duration::from_secs(30));
-        let wait = |text: &str| Verdict::Retry {
-            after,
-            error: Failure::new(FailureClass::Transient, text),
-        };
-        assert_eq!(
-            answer(429, Some("30"), b"{\"ok\":false,\"error\":\"ratelimited\"}"),
-            wait("HTTP 429")
-        );
+        let wait = |text: &str| Verdict::Retry { after, error: Failure::new(FailureClass::Transient, text) };
+        assert_eq!(answer(429, Some("30"), b"{\"ok\":false,\"error\":\"ratelimited\"}"), wait("HTTP 429"));
         assert_eq!(answer(503, Some("30"), b""), wait("HTTP 503"));
-        assert_eq!(
-            answer(200, Some("30"), b"{\"ok\":false,\"error\":\"ratelimited\"}"),
-            wait("slack: ratelimited")
-        );
+        assert_eq!(answer(200, Some("30"), b"{\"ok\":false,\"error\":\"ratelimited\"}"), wait("slack: ratelimited"));
     }
 
     #[test]

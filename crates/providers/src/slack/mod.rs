@@ -40,26 +40,14 @@ impl Provider for Slack {
         let bearer = config::bearer(r.auth).map_err(|e| e.failure(FailureClass::Credential))?;
         let mut url = r.settings.slack_api_base_url.clone();
         url.path_segments_mut()
-            .map_err(|()| {
-                Failure::new(
-                    FailureClass::Destination,
-                    "SLACK_API_BASE_URL cannot be extended",
-                )
-            })?
+            .map_err(|()| Failure::new(FailureClass::Destination, "SLACK_API_BASE_URL cannot be extended"))?
             .pop_if_empty()
             .push("chat.postMessage");
-        let body = render::body(
-            r.notification,
-            r.integration_name,
-            config.channel(&r.notification.labels),
-        );
+        let body = render::body(r.notification, r.integration_name, config.channel(&r.notification.labels));
 
         let mut headers = HeaderMap::new();
         headers.insert(AUTHORIZATION, bearer);
-        headers.insert(
-            CONTENT_TYPE,
-            HeaderValue::from_static("application/json; charset=utf-8"),
-        );
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
         headers.insert(USER_AGENT, HeaderValue::from_static(crate::USER_AGENT));
         Ok(Outgoing::Http(HttpRequest {
             method: http::Method::POST,

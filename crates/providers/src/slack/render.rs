@@ -20,11 +20,7 @@ const PART: usize = 200;
 
 /// The request's body.
 pub(super) fn body(notification: &Notification, integration_name: &str, channel: &str) -> Value {
-    let Look {
-        color,
-        fallback,
-        blocks,
-    } = look(notification, integration_name);
+    let Look { color, fallback, blocks } = look(notification, integration_name);
     json!({
         "channel": channel,
         "attachments": [{ "color": color, "fallback": fallback, "blocks": blocks }],
@@ -50,59 +46,33 @@ fn look(notification: &Notification, integration_name: &str) -> Look {
     let tone = Tone::of(event_type);
     let words = headline::words(event_type);
     let subject = &notification.subject;
-    let name = [&subject.name, &subject.id]
-        .into_iter()
-        .find(|name| !plain(name, NAME).is_empty());
+    let name = [&subject.name, &subject.id].into_iter().find(|name| !plain(name, NAME).is_empty());
     let name = name.map_or("(no name)", String::as_str);
 
     let label = mrkdwn(name, NAME);
-    let linked = match notification
-        .url
-        .as_deref()
-        .and_then(|url| address(url, LINK))
-    {
+    let linked = match notification.url.as_deref().and_then(|url| address(url, LINK)) {
         Some(url) => format!("<{url}|{label}>"),
         None => label,
     };
     let mut headline = format!("{} *{linked}* — {}", tone.emoji(), mrkdwn(&words, WORDS));
     let details: Vec<_> = headline::details(notification)
         .iter()
-        .map(|(key, value)| {
-            format!(
-                "{}: {}",
-                mrkdwn(key, DETAIL_KEY),
-                mrkdwn(value, DETAIL_VALUE)
-            )
-        })
+        .map(|(key, value)| format!("{}: {}", mrkdwn(key, DETAIL_KEY), mrkdwn(value, DETAIL_VALUE)))
         .collect();
     if !details.is_empty() {
         headline.push('\n');
         headline.push_str(&details.join(" · "));
     }
 
-    let mut context = vec![
-        format!("via {}", mrkdwn(integration_name, PART)),
-        mrkdwn(event_type, PART),
-    ];
+    let mut context = vec![format!("via {}", mrkdwn(integration_name, PART)), mrkdwn(event_type, PART)];
     if subject.id != name {
-        context.push(format!(
-            "{} {}",
-            mrkdwn(&subject.kind, PART),
-            mrkdwn(&subject.id, PART)
-        ));
+        context.push(format!("{} {}", mrkdwn(&subject.kind, PART), mrkdwn(&subject.id, PART)));
     }
-    if let Some(workspace) = notification
-        .event
-        .as_ref()
-        .and_then(|event| event.workspace_id)
-    {
+    if let Some(workspace) = notification.event.as_ref().and_then(|event| event.workspace_id) {
         context.push(format!("workspace {workspace}"));
     }
     let at = notification.occurred_at;
-    context.push(format!(
-        "<!date^{}^{{date_short_pretty}} {{time}}|{at}>",
-        at.unix_seconds()
-    ));
+    context.push(format!("<!date^{}^{{date_short_pretty}} {{time}}|{at}>", at.unix_seconds()));
 
     Look {
         color: tone.color(),
@@ -141,10 +111,7 @@ mod tests {
             let body = body(&notification, "ops", "#ops");
             assert_eq!(body.get("text"), None);
             assert_eq!(body["attachments"].as_array().unwrap().len(), 1);
-            assert_eq!(
-                body["attachments"][0]["blocks"].as_array().unwrap().len(),
-                2
-            );
+            assert_eq!(body["attachments"][0]["blocks"].as_array().unwrap().len(), 2);
         }
     }
 
@@ -167,23 +134,13 @@ mod tests {
 
     #[test]
     fn without_an_address_there_is_no_link() {
-        let body = body(
-            &notification("a.b", "order", "o_1", "Order 1", "{}"),
-            "ops",
-            "#ops",
-        );
+        let body = body(&notification("a.b", "order", "o_1", "Order 1", "{}"), "ops", "#ops");
         assert_eq!(at(&body, HEADLINE), ":large_blue_circle: *Order 1* — a b");
     }
 
     #[test]
     fn a_subject_that_cannot_be_seen_is_called_by_its_id() {
-        let body = |id: &str| {
-            body(
-                &notification("a.b", "order", id, "\u{200b} \n", "{}"),
-                "ops",
-                "#ops",
-            )
-        };
+        let body = |id: &str| body(&notification("a.b", "order", id, "\u{200b} \n", "{}"), "ops", "#ops");
         assert_eq!(at(&body("o_1"), FALLBACK), "o_1 — a b");
         assert_eq!(at(&body("\n"), FALLBACK), "(no name) — a b");
     }
@@ -192,15 +149,12 @@ mod tests {
     fn the_longest_texts_stay_within_slacks_limits() {
         let long = "&".repeat(5000);
         let mut notification = notification(&long, &long, &long, &long, "{}");
-        let keys = ["a", "b", "c"]
-            .map(|key| format!("\"{key}{}\":\"{}\"", "&".repeat(39), "&".repeat(60)));
+        let keys = ["a", "b", "c"].map(|key| format!("\"{key}{}\":\"{}\"", "&".repeat(39), "&".repeat(60)));
         notification.event.as_mut().unwrap().payload =
             courant_api::event::Json::parse(format!("{{{}}}", keys.join(","))).unwrap();
         notification.url = Some(format!("https://a.example/{}", "a".repeat(LINK - 18)));
         let body = body(&notification, &long, "#ops");
-        assert!(
-            at(&body, HEADLINE).contains("<https://") && at(&body, HEADLINE).contains("c&amp;")
-        );
+        assert!(at(&body, HEADLINE).contains("<https://") && at(&body, HEADLINE).contains("c&amp;"));
         assert!(width(at(&body, HEADLINE)) <= 3000);
         assert!(width(at(&body, CONTEXT)) <= 3000);
         assert!(width(at(&body, FALLBACK)) <= 1000);
@@ -234,10 +188,7 @@ mod tests {
 
     /// An address may hold a star; it styles nothing there.
     fn headline_url_stars(headline: &str) -> usize {
-        let link = headline
-            .split_once('<')
-            .and_then(|(_, rest)| rest.split_once('|'))
-            .map_or("", |(url, _)| url);
+        let link = headline.split_once('<').and_then(|(_, rest)| rest.split_once('|')).map_or("", |(url, _)| url);
         link.matches('*').count()
     }
 
@@ -265,8 +216,7 @@ mod tests {
         ];
         prop_oneof![
             any::<String>(),
-            prop::collection::vec(prop::sample::select(pieces.to_vec()), 0..400)
-                .prop_map(|pieces| pieces.concat()),
+            prop::collection::vec(prop::sample::select(pieces.to_vec()), 0..400).prop_map(|pieces| pieces.concat()),
         ]
     }
 }

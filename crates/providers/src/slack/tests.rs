@@ -15,19 +15,11 @@ fn cases() -> Vec<Case> {
     let config = || json!({ "defaultChannel": "#ops", "channelLabelKey": "slack" });
     let mut cases: Vec<_> = golden::samples()
         .into_iter()
-        .map(|(name, notification)| Case {
-            name,
-            notification,
-            config: config(),
-        })
+        .map(|(name, notification)| Case { name, notification, config: config() })
         .collect();
     let mut labelled = golden::samples().swap_remove(0).1;
     labelled.labels = BTreeMap::from([("slack".to_owned(), "C0TEAM".to_owned())]);
-    cases.push(Case {
-        name: "channel_by_label",
-        notification: labelled,
-        config: config(),
-    });
+    cases.push(Case { name: "channel_by_label", notification: labelled, config: config() });
     cases
 }
 
@@ -43,11 +35,7 @@ fn the_token_travels_in_the_authorization_header_only() {
         let value = request.headers.get(AUTHORIZATION).unwrap();
         assert_eq!(value, "Bearer xoxb-secret-token");
         assert!(value.is_sensitive());
-        assert!(
-            !String::from_utf8(request.body.clone())
-                .unwrap()
-                .contains("xoxb")
-        );
+        assert!(!String::from_utf8(request.body.clone()).unwrap().contains("xoxb"));
         assert!(!format!("{request:?}").contains("xoxb"));
         assert_eq!(request.target, Target::Operator);
     }
@@ -57,18 +45,9 @@ fn the_token_travels_in_the_authorization_header_only() {
 fn the_method_is_appended_to_the_operators_address() {
     let case = cases().swap_remove(0);
     for (base, url) in [
-        (
-            "https://slack.com/api",
-            "https://slack.com/api/chat.postMessage",
-        ),
-        (
-            "https://slack.com/api/",
-            "https://slack.com/api/chat.postMessage",
-        ),
-        (
-            "http://127.0.0.1:9101",
-            "http://127.0.0.1:9101/chat.postMessage",
-        ),
+        ("https://slack.com/api", "https://slack.com/api/chat.postMessage"),
+        ("https://slack.com/api/", "https://slack.com/api/chat.postMessage"),
+        ("http://127.0.0.1:9101", "http://127.0.0.1:9101/chat.postMessage"),
     ] {
         let Outgoing::Http(request) = Slack
             .render(&Render {
@@ -77,9 +56,7 @@ fn the_method_is_appended_to_the_operators_address() {
                 config: &object(case.config.clone()),
                 auth: &object(auth()),
                 now: Timestamp::from_micros(golden::NOW),
-                settings: &crate::Settings {
-                    slack_api_base_url: base.parse().unwrap(),
-                },
+                settings: &crate::Settings { slack_api_base_url: base.parse().unwrap() },
             })
             .unwrap();
         assert_eq!(request.url.as_str(), url);
@@ -88,14 +65,8 @@ fn the_method_is_appended_to_the_operators_address() {
 
 #[test]
 fn secrets_are_neither_made_nor_lost() {
-    assert_eq!(
-        Slack.complete_auth_config(Map::new(), [7; 32]),
-        (Map::new(), None)
-    );
-    assert_eq!(
-        Slack.validate_auth_config(&Map::new()).unwrap_err().pointer,
-        "/botToken"
-    );
+    assert_eq!(Slack.complete_auth_config(Map::new(), [7; 32]), (Map::new(), None));
+    assert_eq!(Slack.validate_auth_config(&Map::new()).unwrap_err().pointer, "/botToken");
     let current = object(auth());
     assert_eq!(Slack.merge_auth_config(&current, &Map::new()), current);
     let other = object(json!({ "botToken": "xoxb-other" }));
@@ -119,8 +90,5 @@ fn a_stored_configuration_that_no_longer_fits_fails_with_its_class() {
             .class
     };
     assert_eq!(render(json!({}), auth()), FailureClass::Destination);
-    assert_eq!(
-        render(json!({ "defaultChannel": "#ops" }), json!({})),
-        FailureClass::Credential
-    );
+    assert_eq!(render(json!({ "defaultChannel": "#ops" }), json!({})), FailureClass::Credential);
 }

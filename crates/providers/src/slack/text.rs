@@ -25,11 +25,7 @@ pub(super) fn address(url: &str, room: usize) -> Option<String> {
     if !openable || url.chars().any(|c| c.is_control() || c.is_whitespace()) {
         return None;
     }
-    let url = url
-        .replace('<', "%3C")
-        .replace('>', "%3E")
-        .replace('|', "%7C")
-        .replace('&', "&amp;");
+    let url = url.replace('<', "%3C").replace('>', "%3E").replace('|', "%7C").replace('&', "&amp;");
     (width(&url) <= room).then_some(url)
 }
 
@@ -72,10 +68,7 @@ fn clean(text: &str) -> impl Iterator<Item = char> {
         .map(|word| word.chars().filter(|c| !is_invisible(*c)).peekable())
         .filter_map(|mut word| word.peek().is_some().then_some(word));
     let first = words.next();
-    first
-        .into_iter()
-        .flatten()
-        .chain(words.flat_map(|word| std::iter::once(' ').chain(word)))
+    first.into_iter().flatten().chain(words.flat_map(|word| std::iter::once(' ').chain(word)))
 }
 
 fn is_invisible(c: char) -> bool {
@@ -124,17 +117,8 @@ mod tests {
 
     #[test]
     fn an_address_ends_no_link_and_is_never_cut() {
-        assert_eq!(
-            address("https://a.example/?q=<1>|2&r=3", 100).unwrap(),
-            "https://a.example/?q=%3C1%3E%7C2&amp;r=3"
-        );
-        for wrong in [
-            "",
-            "javascript:alert(1)",
-            "a.example",
-            "https://a.example/ b",
-            "https://a.example/\nb",
-        ] {
+        assert_eq!(address("https://a.example/?q=<1>|2&r=3", 100).unwrap(), "https://a.example/?q=%3C1%3E%7C2&amp;r=3");
+        for wrong in ["", "javascript:alert(1)", "a.example", "https://a.example/ b", "https://a.example/\nb"] {
             assert_eq!(address(wrong, 100), None, "{wrong:?}");
         }
         assert_eq!(address("https://a.example/&", 20), None);

@@ -53,16 +53,12 @@ pub(super) struct Config {
 impl Config {
     pub(super) fn read(config: &Map<String, Value>) -> Result<Self, ConfigError> {
         fields::only(config, &["url", "format", "headers"])?;
-        let url = read_url(fields::required(config, "url")?)
-            .map_err(|why| fields::refuse(&["url"], why))?;
+        let url = read_url(fields::required(config, "url")?).map_err(|why| fields::refuse(&["url"], why))?;
         let format = match fields::optional(config, "format")? {
             None | Some("notification") => Format::Notification,
             Some("cloudevent") => Format::CloudEvent,
             Some(_) => {
-                return Err(fields::refuse(
-                    &["format"],
-                    "must be notification or cloudevent",
-                ));
+                return Err(fields::refuse(&["format"], "must be notification or cloudevent"));
             }
         };
         let headers = match config.get("headers") {
@@ -70,11 +66,7 @@ impl Config {
             Some(Value::Object(headers)) => read_headers(headers)?,
             Some(_) => return Err(fields::refuse(&["headers"], "must be an object")),
         };
-        Ok(Self {
-            url,
-            format,
-            headers,
-        })
+        Ok(Self { url, format, headers })
     }
 }
 
@@ -106,15 +98,12 @@ fn read_headers(given: &Map<String, Value>) -> Result<HeaderMap, ConfigError> {
     let mut headers = HeaderMap::new();
     for (key, value) in given {
         let refuse = |why: &str| fields::refuse(&["headers", key], why);
-        let name =
-            HeaderName::from_bytes(key.as_bytes()).map_err(|_| refuse("is not a header name"))?;
+        let name = HeaderName::from_bytes(key.as_bytes()).map_err(|_| refuse("is not a header name"))?;
         if RESERVED.contains(&name.as_str()) || name.as_str().starts_with(RESERVED_PREFIX) {
             return Err(refuse("is reserved"));
         }
         if CREDENTIAL.contains(&name.as_str()) || name.as_str().starts_with(CREDENTIAL_PREFIX) {
-            return Err(refuse(
-                "carries credentials, and headers are not kept secret; check the signature instead",
-            ));
+            return Err(refuse("carries credentials, and headers are not kept secret; check the signature instead"));
         }
         let text = value.as_str().ok_or_else(|| refuse("must be a string"))?;
         if text.len() > MAX_HEADER_VALUE_BYTES {
@@ -142,18 +131,12 @@ mod tests {
     use crate::golden::object;
 
     fn refused(config: Value) -> String {
-        Config::read(&object(config))
-            .err()
-            .map_or_else(|| "accepted".into(), |e| e.pointer)
+        Config::read(&object(config)).err().map_or_else(|| "accepted".into(), |e| e.pointer)
     }
 
     #[test]
     fn a_plain_http_or_https_url_is_enough() {
-        for url in [
-            "http://127.0.0.1:9000/in",
-            "https://hooks.example.com/a?b=c",
-            "HTTPS://münchen.example/",
-        ] {
+        for url in ["http://127.0.0.1:9000/in", "https://hooks.example.com/a?b=c", "HTTPS://münchen.example/"] {
             let config = Config::read(&object(json!({ "url": url }))).ok().unwrap();
             assert_eq!(config.format, Format::Notification);
             assert!(config.headers.is_empty());
@@ -188,27 +171,15 @@ mod tests {
 
     #[test]
     fn an_unknown_key_or_format_is_refused() {
-        assert_eq!(
-            refused(json!({ "url": "https://example.com", "Format": "x" })),
-            "/Format"
-        );
-        assert_eq!(
-            refused(json!({ "url": "https://example.com", "format": "binary" })),
-            "/format"
-        );
-        assert_eq!(
-            refused(json!({ "url": "https://example.com", "format": null })),
-            "/format"
-        );
+        assert_eq!(refused(json!({ "url": "https://example.com", "Format": "x" })), "/Format");
+        assert_eq!(refused(json!({ "url": "https://example.com", "format": "binary" })), "/format");
+        assert_eq!(refused(json!({ "url": "https://example.com", "format": null })), "/format");
     }
 
     #[test]
     fn reserved_and_credential_headers_are_refused_in_any_case() {
-        for name in RESERVED.iter().chain(&CREDENTIAL).chain(&[
-            "webhook-id",
-            "webhook-anything",
-            "proxy-authorization",
-        ]) {
+        for name in RESERVED.iter().chain(&CREDENTIAL).chain(&["webhook-id", "webhook-anything", "proxy-authorization"])
+        {
             for name in [name.to_string(), name.to_uppercase()] {
                 let config = json!({ "url": "https://example.com", "headers": { &name: "x" } });
                 assert_eq!(refused(config), format!("/headers/{name}"));
@@ -231,14 +202,8 @@ mod tests {
             let config = json!({ "url": "https://example.com", "headers": { name: value } });
             assert_eq!(refused(config), format!("/headers/{name}"), "{value:?}");
         }
-        assert_eq!(
-            refused(json!({ "url": "https://example.com", "headers": { "x-a": 1 } })),
-            "/headers/x-a"
-        );
-        assert_eq!(
-            refused(json!({ "url": "https://example.com", "headers": [] })),
-            "/headers"
-        );
+        assert_eq!(refused(json!({ "url": "https://example.com", "headers": { "x-a": 1 } })), "/headers/x-a");
+        assert_eq!(refused(json!({ "url": "https://example.com", "headers": [] })), "/headers");
     }
 
     #[test]
@@ -252,28 +217,15 @@ mod tests {
     #[test]
     fn twenty_headers_are_the_most() {
         let headers = |n: usize| object((0..n).map(|i| (format!("x-{i}"), json!("v"))).collect());
-        assert_eq!(
-            refused(json!({ "url": "https://example.com", "headers": headers(20) })),
-            "accepted"
-        );
-        assert_eq!(
-            refused(json!({ "url": "https://example.com", "headers": headers(21) })),
-            "/headers"
-        );
+        assert_eq!(refused(json!({ "url": "https://example.com", "headers": headers(20) })), "accepted");
+        assert_eq!(refused(json!({ "url": "https://example.com", "headers": headers(21) })), "/headers");
         let value = "v".repeat(MAX_HEADER_VALUE_BYTES + 1);
-        assert_eq!(
-            refused(json!({ "url": "https://example.com", "headers": { "x-a": value } })),
-            "/headers/x-a"
-        );
+        assert_eq!(refused(json!({ "url": "https://example.com", "headers": { "x-a": value } })), "/headers/x-a");
     }
 
     #[test]
     fn an_error_does_not_quote_the_value() {
-        let error = Config::read(&object(
-            json!({ "url": "https://user:hunter2@example.com/" }),
-        ))
-        .err()
-        .unwrap();
+        let error = Config::read(&object(json!({ "url": "https://user:hunter2@example.com/" }))).err().unwrap();
         assert!(!error.to_string().contains("hunter2"));
     }
 }

@@ -9,22 +9,13 @@ use crate::Response;
 pub(super) fn judge(response: &Response, now: Timestamp) -> Verdict {
     let status = response.status;
     let failure = |class| Failure::new(class, format!("HTTP {status}"));
-    let permanent = |class| Verdict::Permanent {
-        error: failure(class),
-    };
+    let permanent = |class| Verdict::Permanent { error: failure(class) };
     match status {
         200..=299 => Verdict::Sent,
-        300..=399 => Verdict::Permanent {
-            error: redirect(response),
-        },
-        410 => Verdict::DisableIntegration {
-            error: failure(FailureClass::Destination),
-        },
+        300..=399 => Verdict::Permanent { error: redirect(response) },
+        410 => Verdict::DisableIntegration { error: failure(FailureClass::Destination) },
         408 | 425 | 429 | 500.. => Verdict::Retry {
-            after: response
-                .retry_after
-                .as_deref()
-                .and_then(|value| parse_retry_after(value, now.unix_seconds())),
+            after: response.retry_after.as_deref().and_then(|value| parse_retry_after(value, now.unix_seconds())),
             error: failure(FailureClass::Transient),
         },
         401 | 403 | 407 => permanent(FailureClass::Credential),
@@ -35,19 +26,10 @@ pub(super) fn judge(response: &Response, now: Timestamp) -> Verdict {
 
 /// Of `Location` only the host: its path may be a secret.
 fn redirect(response: &Response) -> Failure {
-    let location = response
-        .location
-        .as_deref()
-        .and_then(|text| Url::parse(text).ok());
-    let host = location
-        .as_ref()
-        .and_then(Url::host_str)
-        .filter(|host| host.len() <= 253);
+    let location = response.location.as_deref().and_then(|text| Url::parse(text).ok());
+    let host = location.as_ref().and_then(Url::host_str).filter(|host| host.len() <= 253);
     let to = host.map(|host| format!(" to {host}")).unwrap_or_default();
-    Failure::new(
-        FailureClass::Destination,
-        format!("redirect{to} not followed: HTTP {}", response.status),
-    )
+    Failure::new(FailureClass::Destination, format!("redirect{to} not followed: HTTP {}", response.status))
 }
 
 #[cfg(test)]
@@ -69,21 +51,14 @@ mod tests {
     #[test]
     fn only_two_hundreds_are_success() {
         for status in 100..=999 {
-            assert_eq!(
-                answer(status, None, None) == Verdict::Sent,
-                (200..300).contains(&status),
-                "{status}"
-            );
+            assert_eq!(answer(status, None, None) == Verdict::Sent, (200..300).contains(&status), "{status}");
         }
     }
 
     #[test]
     fn gone_disables_the_integration() {
         let error = Failure::new(FailureClass::Destination, "HTTP 410");
-        assert_eq!(
-            answer(410, None, None),
-            Verdict::DisableIntegration { error }
-        );
+        assert_eq!(answer(410, None, None), Verdict::DisableIntegration { error });
     }
 
     #[test]
@@ -91,31 +66,13 @@ mod tests {
         for status in [408, 425, 429, 500, 502, 503, 504, 599] {
             let error = Failure::new(FailureClass::Transient, format!("HTTP {status}"));
             let after = Some(Duration::from_mins(2));
-            assert_eq!(
-                answer(status, Some("120"), None),
-                Verdict::Retry {
-                    after,
-                    error: error.clone()
-                }
-            );
+            assert_eq!(answer(status, Some("120"), None), Verdict::Retry { after, error: error.clone() });
             assert_eq!(
                 answer(status, Some("Tue, 01 Sep 2026 10:17:04 GMT"), None),
-                Verdict::Retry {
-                    after,
-                    error: error.clone()
-                }
+                Verdict::Retry { after, error: error.clone() }
             );
-            assert_eq!(
-                answer(status, None, None),
-                Verdict::Retry {
-                    after: None,
-                    error: error.clone()
-                }
-            );
-            assert_eq!(
-                answer(status, Some("soon"), None),
-                Verdict::Retry { after: None, error }
-            );
+            assert_eq!(answer(status, None, None), Verdict::Retry { after: None, error: error.clone() });
+            assert_eq!(answer(status, Some("soon"), None), Verdict::Retry { after: None, error });
         }
     }
 
@@ -132,10 +89,7 @@ mod tests {
             (422, FailureClass::Payload),
         ] {
             let error = Failure::new(class, format!("HTTP {status}"));
-            assert_eq!(
-                answer(status, Some("120"), None),
-                Verdict::Permanent { error }
-            );
+            assert_eq!(answer(status, Some("120"), None), Verdict::Permanent { error });
         }
     }
 
@@ -146,15 +100,10 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert_eq!(
-            says(Some(
-                "https://u:secret@login.example.com/secret?token=secret"
-            )),
+            says(Some("https://u:secret@login.example.com/secret?token=secret")),
             "redirect to login.example.com not followed: HTTP 302"
         );
-        assert_eq!(
-            says(Some("/login?token=secret")),
-            "redirect not followed: HTTP 302"
-        );
+        assert_eq!(says(Some("/login?token=secret")), "redirect not followed: HTTP 302");
         assert_eq!(says(None), "redirect not followed: HTTP 302");
     }
 }

@@ -67,16 +67,9 @@ impl Provider for Webhook {
         let mut headers = config.headers;
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
         headers.insert(USER_AGENT, HeaderValue::from_static(crate::USER_AGENT));
-        headers.insert(
-            HeaderName::from_static("webhook-timestamp"),
-            timestamp.into(),
-        );
-        for (name, text, sensitive) in [
-            ("webhook-id", id, false),
-            ("webhook-signature", signature, true),
-        ] {
-            let mut value =
-                HeaderValue::try_from(text).map_err(|_| unsayable("a header cannot be written"))?;
+        headers.insert(HeaderName::from_static("webhook-timestamp"), timestamp.into());
+        for (name, text, sensitive) in [("webhook-id", id, false), ("webhook-signature", signature, true)] {
+            let mut value = HeaderValue::try_from(text).map_err(|_| unsayable("a header cannot be written"))?;
             value.set_sensitive(sensitive);
             headers.insert(HeaderName::from_static(name), value);
         }
@@ -97,12 +90,8 @@ impl Provider for Webhook {
 /// The secret in `{"secret": "whsec_…"}`.
 fn secret(auth: &Map<String, Value>) -> Result<Secret, ConfigError> {
     fields::only(auth, &["secret"])?;
-    Secret::parse(fields::required(auth, "secret")?).ok_or_else(|| {
-        fields::refuse(
-            &["secret"],
-            "must be whsec_ and the base64 of 24 to 64 bytes, with padding",
-        )
-    })
+    Secret::parse(fields::required(auth, "secret")?)
+        .ok_or_else(|| fields::refuse(&["secret"], "must be whsec_ and the base64 of 24 to 64 bytes, with padding"))
 }
 
 fn unsayable(text: &str) -> Failure {

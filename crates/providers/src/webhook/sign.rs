@@ -27,8 +27,7 @@ impl Secret {
     /// The value of `webhook-signature`. `id` must hold no `.`, or two texts could have one signature.
     pub(super) fn sign(&self, id: &str, timestamp: i64, body: &[u8]) -> String {
         debug_assert!(!id.contains('.'), "a UUID");
-        let mut mac =
-            Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of any length");
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of any length");
         mac.update(format!("{id}.{timestamp}.").as_bytes());
         mac.update(body);
         format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
@@ -45,11 +44,7 @@ mod tests {
     fn the_published_vector_comes_out() {
         let secret = Secret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
         assert_eq!(
-            secret.sign(
-                "msg_p5jXN8AQM9LWM0D4loKWxJek",
-                1_614_265_330,
-                br#"{"test": 2432232314}"#
-            ),
+            secret.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, br#"{"test": 2432232314}"#),
             "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
         );
     }

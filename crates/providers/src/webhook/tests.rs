@@ -15,11 +15,7 @@ fn auth() -> Value {
 fn cases() -> Vec<Case> {
     let mut cases: Vec<_> = golden::samples()
         .into_iter()
-        .map(|(name, notification)| Case {
-            name,
-            notification,
-            config: json!({ "url": URL }),
-        })
+        .map(|(name, notification)| Case { name, notification, config: json!({ "url": URL }) })
         .collect();
     let generic = || golden::samples().swap_remove(0).1;
     cases.push(Case {
@@ -49,12 +45,7 @@ fn the_reference_library_signs_every_rendering_alike() {
         let time = header("webhook-timestamp").parse().unwrap();
         assert_eq!(header("webhook-id"), case.notification.id.to_string());
         assert_eq!(time, golden::NOW / 1_000_000);
-        assert_eq!(
-            header("webhook-signature"),
-            reference
-                .sign(header("webhook-id"), time, &request.body)
-                .unwrap()
-        );
+        assert_eq!(header("webhook-signature"), reference.sign(header("webhook-id"), time, &request.body).unwrap());
         assert_eq!(request.target, Target::Tenant);
     }
 }
@@ -65,13 +56,7 @@ fn the_payload_arrives_byte_for_byte_in_both_formats() {
     for format in ["notification", "cloudevent"] {
         let case = Case {
             name: format,
-            notification: golden::notification(
-                "invoice.paid",
-                "invoice",
-                "inv_42",
-                "Invoice 42",
-                payload,
-            ),
+            notification: golden::notification("invoice.paid", "invoice", "inv_42", "Invoice 42", payload),
             config: json!({ "url": URL, "format": format }),
         };
         let body = String::from_utf8(golden::render(&Webhook, &case, &auth()).body).unwrap();
@@ -104,10 +89,7 @@ fn a_secret_is_made_only_when_none_is_given() {
     assert_ne!(Webhook.complete_auth_config(Map::new(), [8; 32]).1, shown);
 
     let given = object(json!({ "secret": SECRET }));
-    assert_eq!(
-        Webhook.complete_auth_config(given.clone(), [7; 32]),
-        (given, None)
-    );
+    assert_eq!(Webhook.complete_auth_config(given.clone(), [7; 32]), (given, None));
 }
 
 #[test]
@@ -149,8 +131,5 @@ fn a_stored_configuration_that_no_longer_fits_fails_with_its_class() {
             .unwrap_err()
     };
     assert_eq!(render(json!({}), auth()).class, FailureClass::Destination);
-    assert_eq!(
-        render(json!({ "url": URL }), json!({})).class,
-        FailureClass::Credential
-    );
+    assert_eq!(render(json!({ "url": URL }), json!({})).class, FailureClass::Credential);
 }

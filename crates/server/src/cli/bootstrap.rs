@@ -35,3 +35,20 @@ pub(super) async fn run(args: BootstrapArgs) -> Result<()> {
     line(format!("principal  {}", made.principal_id))?;
     line(format!("key        {}", made.api_key.unwrap_or_default()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_command_without_a_database_says_how_to_make_one() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("courant.db");
+        let error = Store::open(&Options::command(&format!("sqlite://{}", path.display()))).await.unwrap_err();
+        let text = error.to_string();
+        for part in ["no database", path.to_str().unwrap(), "courant migrate"] {
+            assert!(text.contains(part), "{text}");
+        }
+        assert!(!path.exists());
+    }
+}

@@ -47,7 +47,8 @@ fn sorted_types() -> Vec<&'static CoreType> {
 
 fn catalog_json() -> Value {
     let types = sorted_types().into_iter().map(|t| {
-        let versions = t.versions.iter().map(|v| json!({ "version": v.version, "schema": v.schema(), "example": v.example() }));
+        let versions =
+            t.versions.iter().map(|v| json!({ "version": v.version, "schema": v.schema(), "example": v.example() }));
         json!({
             "type": t.name,
             "entityType": t.entity_type,

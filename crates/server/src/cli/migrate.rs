@@ -11,7 +11,7 @@ pub(super) async fn run(args: &ServeArgs) -> Result<()> {
     crate::logging::install(config.server.log_format, config.server.log_filter.as_str());
     let url = config.database.url.expose();
     if url.starts_with("sqlite:") {
-        std::fs::create_dir_all(&config.server.data_dir)?;
+        crate::serve::make_data_dir(&config.server.data_dir)?;
     }
     let options = Options { migrate: true, ..Options::command(url) };
     Store::open(&options).await?;

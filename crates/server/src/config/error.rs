@@ -42,7 +42,7 @@ pub enum ConfigError {
         problem: String,
     },
     /// The configuration file cannot be read.
-    #[error("{path}: {source}")]
+    #[error("the configuration file {path} cannot be read")]
     Unreadable {
         /// The configuration file.
         path: PathBuf,
@@ -74,5 +74,20 @@ impl fmt::Display for Origin {
             Self::Environment(name) => write!(f, "{name} in the environment"),
             Self::File { key, path } => write!(f, "{key} in {}", path.display()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_said_once_with_its_cause() {
+        let source = io::Error::from(io::ErrorKind::NotFound);
+        let cause = source.to_string();
+        let error = anyhow::Error::from(ConfigError::Unreadable { path: "nope.toml".into(), source });
+        let text = format!("{error:#}");
+        assert_eq!(text.matches(&cause).count(), 1, "{text}");
+        assert!(text.contains("nope.toml"), "{text}");
     }
 }

@@ -3,6 +3,8 @@
 //! The cap holds while bytes arrive, so it needs no `Content-Length`. The text is parsed once when all is well; only a
 //! refused body is parsed again, to say where the fault is.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use bytes::Bytes;
 use courant_api::ErrorCode;
@@ -19,6 +21,9 @@ use super::error::ApiError;
 /// Largest body of a route that says nothing else.
 pub const DEFAULT_BODY_LIMIT: usize = 1024 * 1024;
 
+/// Longest wait for a whole body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// Deepest nesting of a body: a payload of full depth inside `{"events":[{…}]}`.
 const MAX_BODY_DEPTH: usize = MAX_PAYLOAD_DEPTH + 3;
 
@@ -26,11 +31,7 @@ const MAX_BODY_DEPTH: usize = MAX_PAYLOAD_DEPTH + 3;
 const MAX_PROBLEM_CHARS: usize = 300;
 
 /// The body's text; empty when the route takes none.
-pub(super) async fn read(
-    route: &Route,
-    headers: &HeaderMap,
-    stream: Body,
-) -> Result<String, ApiError> {
+pub(super) async fn read(route: &Route, headers: &HeaderMap, stream: Body) -> Result<String, ApiError> {
     if !route.takes_body() {
         return match collect(stream, 0).await {
             Ok(_) => Ok(String::new()),
@@ -52,12 +53,8 @@ pub(super) async fn read(
     if media_type == MediaType::Absent {
         return Err(unsupported());
     }
-    let text = String::from_utf8(bytes.into())
-        .map_err(|_| ApiError::invalid("the body is not UTF-8 text"))?;
-    let limits = Limits {
-        max_bytes: route.body_limit_bytes,
-        max_depth: MAX_BODY_DEPTH,
-    };
+    let text = String::from_utf8(bytes.into()).map_err(|_| ApiError::invalid("the body is not UTF-8 text"))?;
+    let limits = Limits { max_bytes: route.body_limit_bytes, max_depth: MAX_BODY_DEPTH };
     check(&text, &limits).map_err(|faults| refusal(route, &faults))?;
     Ok(text)
 }
@@ -79,14 +76,17 @@ pub(super) fn parse<B: DeserializeOwned>(route: &Route, text: &str) -> Result<B,
     })
 }
 
-/// All bytes, or a refusal as soon as there are more than the limit.
+/// All bytes, or a refusal as soon as there are more than the limit or the time is over.
 async fn collect(stream: Body, limit_bytes: usize) -> Result<Bytes, ApiError> {
-    match Limited::new(stream, limit_bytes).collect().await {
+    let whole = tokio::time::timeout(BODY_TIMEOUT, Limited::new(stream, limit_bytes).collect());
+    let Ok(arrived) = whole.await else {
+        return Err(ApiError::new(ErrorCode::RequestTimeout, "the body did not arrive in time"));
+    };
+    match arrived {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => {
             let message = format!("the body is larger than {limit_bytes} bytes");
-            Err(ApiError::new(ErrorCode::PayloadTooLarge, message)
-                .detail("limitBytes", limit_bytes))
+            Err(ApiError::new(ErrorCode::PayloadTooLarge, message).detail("limitBytes", limit_bytes))
         }
         Err(error) => Err(ApiError::invalid("the body did not arrive whole").cause(error)),
     }
@@ -105,28 +105,14 @@ fn media_type(headers: &HeaderMap) -> MediaType {
     let Some(first) = values.next() else {
         return MediaType::Absent;
     };
-    let mut parts = first
-        .to_str()
-        .unwrap_or_default()
-        .split(';')
-        .map(|part| part.trim().to_ascii_lowercase());
-    let is_json = parts
-        .next()
-        .is_some_and(|essence| essence == "application/json");
-    let is_utf8 =
-        |part: String| matches!(part.as_str(), "charset=utf-8" | "charset=\"utf-8\"" | "");
-    if is_json && parts.all(is_utf8) && values.next().is_none() {
-        MediaType::Json
-    } else {
-        MediaType::Other
-    }
+    let mut parts = first.to_str().unwrap_or_default().split(';').map(|part| part.trim().to_ascii_lowercase());
+    let is_json = parts.next().is_some_and(|essence| essence == "application/json");
+    let is_utf8 = |part: String| matches!(part.as_str(), "charset=utf-8" | "charset=\"utf-8\"" | "");
+    if is_json && parts.all(is_utf8) && values.next().is_none() { MediaType::Json } else { MediaType::Other }
 }
 
 fn unsupported() -> ApiError {
-    ApiError::new(
-        ErrorCode::UnsupportedMediaType,
-        "the body must be application/json in UTF-8",
-    )
+    ApiError::new(ErrorCode::UnsupportedMediaType, "the body must be application/json in UTF-8")
 }
 
 fn refusal(route: &Route, faults: &[Fault]) -> ApiError {
@@ -134,21 +120,12 @@ fn refusal(route: &Route, faults: &[Fault]) -> ApiError {
         return ApiError::invalid("the body is refused");
     };
     if let Some(syntax) = faults.iter().find(|fault| fault.kind == FaultKind::Syntax) {
-        return ApiError::invalid(format!(
-            "the body is not JSON: {}",
-            shorten(&syntax.message)
-        ));
+        return ApiError::invalid(format!("the body is not JSON: {}", shorten(&syntax.message)));
     }
     let code = (route.payload_faults)(&first.pointer).unwrap_or(ErrorCode::InvalidBody);
-    let place = if first.pointer.is_empty() {
-        "the body"
-    } else {
-        &first.pointer
-    };
-    let errors: Vec<_> = faults
-        .iter()
-        .map(|fault| serde_json::json!({ "pointer": fault.pointer, "message": fault.message }))
-        .collect();
+    let place = if first.pointer.is_empty() { "the body" } else { &first.pointer };
+    let errors: Vec<_> =
+        faults.iter().map(|fault| serde_json::json!({ "pointer": fault.pointer, "message": fault.message })).collect();
     ApiError::new(code, format!("{place}: {}", shorten(&first.message))).detail("errors", errors)
 }
 
@@ -170,9 +147,7 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
 /// met: a secret may have been sent in the wrong place.
 fn problem(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    let text = text
-        .rsplit_once(" at line ")
-        .map_or(text.as_str(), |(problem, _)| problem);
+    let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem);
     match text.rsplit_once(", expected ") {
         Some((met, expected)) if met.starts_with("invalid type: string ") => {
             shorten(&format!("invalid type: string, expected {expected}"))

@@ -59,11 +59,7 @@ impl<A: Authenticate> Endpoint<A> {
     /// A route with any method; `path` is the public form: `/api/v1/tasks/{id}:claim`.
     pub fn new<T, H: Handler<A, T>>(method: Method, path: &'static str, handler: H) -> Self {
         let shape = H::shape().0;
-        let status = if shape.reply.is_none() {
-            StatusCode::NO_CONTENT
-        } else {
-            StatusCode::OK
-        };
+        let status = if shape.reply.is_none() { StatusCode::NO_CONTENT } else { StatusCode::OK };
         let route = Route {
             summary: "",
             description: "",
@@ -83,10 +79,7 @@ impl<A: Authenticate> Endpoint<A> {
             path,
             shape,
         };
-        Self {
-            route,
-            run: Box::new(move |call| handler.call(call)),
-        }
+        Self { route, run: Box::new(move |call| handler.call(call)) }
     }
 
     /// A `GET` route.
@@ -235,13 +228,8 @@ impl Route {
     pub(super) fn operation_id(&self) -> String {
         let path = self.path.strip_prefix("/api/v1").unwrap_or(self.path);
         let mut id = self.method.as_str().to_ascii_lowercase();
-        for word in path
-            .split(|c: char| !c.is_ascii_alphanumeric() && c != '{')
-            .filter(|w| !w.is_empty())
-        {
-            let (by, word) = word
-                .strip_prefix('{')
-                .map_or(("", word), |name| ("By", name));
+        for word in path.split(|c: char| !c.is_ascii_alphanumeric() && c != '{').filter(|w| !w.is_empty()) {
+            let (by, word) = word.strip_prefix('{').map_or(("", word), |name| ("By", name));
             let (first, rest) = word.split_at_checked(1).unwrap_or((word, ""));
             id.extend([by, &first.to_ascii_uppercase(), rest]);
         }
@@ -262,14 +250,10 @@ impl Route {
             E::IdempotencyConflict | E::IdempotencyInFlight => self.idempotent,
             E::OutcomeUnknown => self.method != Method::GET,
             E::VersionConflict => self.versioned,
-            E::PayloadTooLarge | E::UnsupportedMediaType | E::InvalidBody => self.takes_body(),
+            E::RequestTimeout | E::PayloadTooLarge | E::UnsupportedMediaType | E::InvalidBody => self.takes_body(),
             _ => false,
         };
-        E::ALL
-            .iter()
-            .copied()
-            .filter(|code| has(*code) || self.extra_errors.contains(code))
-            .collect()
+        E::ALL.iter().copied().filter(|code| has(*code) || self.extra_errors.contains(code)).collect()
     }
 
     /// What the code forgot, which no request should have to find out.
@@ -278,24 +262,14 @@ impl Route {
         fields.sort_unstable();
         let mut names: Vec<_> = path::parameters(self.path).collect();
         names.sort_unstable();
-        let mut mistakes: Vec<_> = self
-            .shape
-            .leaks()
-            .into_iter()
-            .map(|part| format!("{part} lets unknown fields pass"))
-            .collect();
+        let mut mistakes: Vec<_> =
+            self.shape.leaks().into_iter().map(|part| format!("{part} lets unknown fields pass")).collect();
         let mut note = |wrong: bool, what: &str| mistakes.extend(wrong.then(|| what.to_owned()));
         note(self.summary.is_empty(), "it has no summary");
         note(self.tag.is_empty(), "it has no tag");
         note(self.access.is_none(), "it does not say who may use it");
-        note(
-            (self.access == Some(Access::Public)) != self.shape.public,
-            "its access and its handler's gate differ",
-        );
-        note(
-            fields != names,
-            "its path and its handler's path fields differ",
-        );
+        note((self.access == Some(Access::Public)) != self.shape.public, "its access and its handler's gate differ");
+        note(fields != names, "its path and its handler's path fields differ");
         mistakes
     }
 

@@ -32,13 +32,7 @@ impl ApiError {
     pub fn new(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
         let retry_after_seconds = matches!(code.status(), 429 | 503).then_some(1);
         let message = message.into();
-        Self(Box::new(Inner {
-            code,
-            message,
-            details: Map::new(),
-            retry_after_seconds,
-            cause: None,
-        }))
+        Self(Box::new(Inner { code, message, details: Map::new(), retry_after_seconds, cause: None }))
     }
 
     /// `400 invalid_request`: a parameter, field or header that the message names.
@@ -48,11 +42,7 @@ impl ApiError {
 
     /// `400 invalid_request` about a part of the body: `/events/3/type: …`.
     pub fn invalid_field(pointer: &str, problem: &str) -> Self {
-        let place = if pointer.is_empty() {
-            "the body"
-        } else {
-            pointer
-        };
+        let place = if pointer.is_empty() { "the body" } else { pointer };
         Self::invalid(format!("{place}: {problem}")).detail("pointer", pointer)
     }
 
@@ -63,18 +53,12 @@ impl ApiError {
 
     /// `401 unauthenticated`, the same for every reason.
     pub fn unauthenticated() -> Self {
-        Self::new(
-            ErrorCode::Unauthenticated,
-            "a valid bearer credential is required",
-        )
+        Self::new(ErrorCode::Unauthenticated, "a valid bearer credential is required")
     }
 
     /// `403 permission_denied`, naming what is missing and where.
     pub fn permission_denied(permission: Permission, resource: &Resource) -> Self {
-        Self::new(
-            ErrorCode::PermissionDenied,
-            format!("{permission} is required on {resource}"),
-        )
+        Self::new(ErrorCode::PermissionDenied, format!("{permission} is required on {resource}"))
     }
 
     /// `404 not_found`: "`what` not found".
@@ -84,20 +68,12 @@ impl ApiError {
 
     /// `500 internal`; the cause goes to the log only.
     pub fn internal(cause: impl Into<Cause>) -> Self {
-        Self::new(
-            ErrorCode::Internal,
-            "the server failed; X-Request-ID finds the cause in its log",
-        )
-        .cause(cause)
+        Self::new(ErrorCode::Internal, "the server failed; X-Request-ID finds the cause in its log").cause(cause)
     }
 
     /// `503 unavailable`; the cause goes to the log only.
     pub fn unavailable(cause: impl Into<Cause>) -> Self {
-        Self::new(
-            ErrorCode::Unavailable,
-            "the server cannot take the request now; it is safe to repeat",
-        )
-        .cause(cause)
+        Self::new(ErrorCode::Unavailable, "the server cannot take the request now; it is safe to repeat").cause(cause)
     }
 
     /// Adds a fact to the details.
@@ -147,38 +123,19 @@ impl ApiError {
 
 /// A cause with everything that it names as its own source.
 fn chain(cause: &(dyn Error + 'static)) -> String {
-    std::iter::successors(Some(cause), |&e| e.source())
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(": ")
+    std::iter::successors(Some(cause), |&e| e.source()).map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         self.log();
-        let Inner {
-            code,
-            message,
-            details,
-            retry_after_seconds,
-            ..
-        } = *self.0;
-        let body = ErrorBody {
-            error: ErrorDetail {
-                code,
-                message: message.into_owned(),
-                details,
-            },
-        };
+        let Inner { code, message, details, retry_after_seconds, .. } = *self.0;
+        let body = ErrorBody { error: ErrorDetail { code, message: message.into_owned(), details } };
         // Strings and a map of values always serialise; an empty body would still carry the status.
         let mut response = Response::new(Body::from(serde_json::to_vec(&body).unwrap_or_default()));
-        *response.status_mut() =
-            StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        *response.status_mut() = StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
-        headers.insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("application/json"),
-        );
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(seconds) = retry_after_seconds {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
@@ -208,9 +165,6 @@ impl fmt::Display for ApiError {
 
 impl Error for ApiError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.0
-            .cause
-            .as_ref()
-            .map(|c| c.as_ref() as &(dyn Error + 'static))
+        self.0.cause.as_ref().map(|c| c.as_ref() as &(dyn Error + 'static))
     }
 }

@@ -28,10 +28,7 @@ pub trait Authenticate: Send + Sync + 'static {
     type Caller: Clone + Send + Sync + 'static;
 
     /// Finds the caller of a bearer credential; none when the request has no usable one.
-    fn authenticate(
-        &self,
-        credential: Option<&str>,
-    ) -> impl Future<Output = Result<Self::Caller, ApiError>> + Send;
+    fn authenticate(&self, credential: Option<&str>) -> impl Future<Output = Result<Self::Caller, ApiError>> + Send;
 }
 
 /// Who gets in: [`Signed`] or [`Open`].
@@ -42,10 +39,7 @@ pub trait Gate<A: Authenticate>: Send + 'static {
     const PUBLIC: bool;
 
     /// Lets the request in or refuses it.
-    fn admit(
-        app: &A,
-        credential: Option<&str>,
-    ) -> impl Future<Output = Result<Self::Caller, ApiError>> + Send;
+    fn admit(app: &A, credential: Option<&str>) -> impl Future<Output = Result<Self::Caller, ApiError>> + Send;
 }
 
 /// Only authenticated callers get in.
@@ -56,10 +50,7 @@ impl<A: Authenticate> Gate<A> for Signed {
     type Caller = A::Caller;
     const PUBLIC: bool = false;
 
-    fn admit(
-        app: &A,
-        credential: Option<&str>,
-    ) -> impl Future<Output = Result<A::Caller, ApiError>> + Send {
+    fn admit(app: &A, credential: Option<&str>) -> impl Future<Output = Result<A::Caller, ApiError>> + Send {
         app.authenticate(credential)
     }
 }
@@ -149,12 +140,7 @@ where
     fn call(&self, call: Call<A>) -> BoxFuture<'static, Result<Response, ApiError>> {
         let handler = self.clone();
         Box::pin(async move {
-            let Call {
-                app,
-                route,
-                meta,
-                request,
-            } = call;
+            let Call { app, route, meta, request } = call;
             let (mut parts, stream) = request.into_parts();
             let caller = G::admit(&app, header::bearer(&parts.headers)).await?;
 
@@ -165,28 +151,14 @@ where
             let text = body::read(&route, &parts.headers, stream).await?;
             let body: B = body::parse(&route, &text)?;
 
-            let key = if route.idempotent {
-                header::idempotency_key(&parts.headers)?
-            } else {
-                None
-            };
+            let key = if route.idempotent { header::idempotency_key(&parts.headers)? } else { None };
             let idempotency = key.map(|key| IdempotencyRequest {
                 key,
                 fingerprint: fingerprint(&parts.method, parts.uri.path(), pairs, text.as_bytes()),
             });
-            let if_match = if route.versioned {
-                header::if_match(&parts.headers)?
-            } else {
-                None
-            };
+            let if_match = if route.versioned { header::if_match(&parts.headers)? } else { None };
 
-            let cx = Cx {
-                app,
-                caller,
-                request: meta,
-                idempotency,
-                if_match,
-            };
+            let cx = Cx { app, caller, request: meta, idempotency, if_match };
             let reply = handler(cx, Input { path, query, body }).await?;
             route.assert_documented(&reply);
             reply.into_response(route.produces)
@@ -198,15 +170,9 @@ where
 fn fingerprint(method: &Method, path: &str, mut pairs: query::Pairs, body: &[u8]) -> [u8; 32] {
     pairs.sort_by(|(a, _), (b, _)| a.cmp(b));
     let mut hash = Sha256::new();
-    let texts = pairs
-        .iter()
-        .flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
+    let texts = pairs.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
     // Each part goes with its length, so that no two lists of parts run into the same bytes.
-    for part in [method.as_str().as_bytes(), path.as_bytes()]
-        .into_iter()
-        .chain(texts)
-        .chain([body])
-    {
+    for part in [method.as_str().as_bytes(), path.as_bytes()].into_iter().chain(texts).chain([body]) {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }

@@ -22,14 +22,10 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
 pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     match Header::of(headers, &IDEMPOTENCY_KEY) {
         Header::Absent => Ok(None),
-        Header::Text(key)
-            if (1..=200).contains(&key.len()) && key.bytes().all(|b| b.is_ascii_graphic()) =>
-        {
+        Header::Text(key) if (1..=200).contains(&key.len()) && key.bytes().all(|b| b.is_ascii_graphic()) => {
             Ok(Some(key.to_owned()))
         }
-        _ => Err(ApiError::invalid(
-            "Idempotency-Key must be one value of 1 to 200 visible ASCII characters",
-        )),
+        _ => Err(ApiError::invalid("Idempotency-Key must be one value of 1 to 200 visible ASCII characters")),
     }
 }
 
@@ -44,9 +40,7 @@ pub(super) fn if_match(headers: &HeaderMap) -> Result<Option<i64>, ApiError> {
         .filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()))
         .and_then(|digits| digits.parse().ok())
         .map(Some)
-        .ok_or_else(|| {
-            ApiError::invalid("If-Match must be * or one ETag as a response gave it, like \"3\"")
-        })
+        .ok_or_else(|| ApiError::invalid("If-Match must be * or one ETag as a response gave it, like \"3\""))
 }
 
 /// A header that may be there once.
@@ -73,25 +67,13 @@ mod tests {
     use super::*;
 
     fn with(name: &HeaderName, values: &[&str]) -> HeaderMap {
-        values
-            .iter()
-            .map(|v| (name.clone(), v.parse().unwrap()))
-            .collect()
+        values.iter().map(|v| (name.clone(), v.parse().unwrap())).collect()
     }
 
     #[test]
     fn a_bearer_credential_is_read_whatever_the_case_of_its_scheme() {
-        assert_eq!(
-            bearer(&with(&header::AUTHORIZATION, &["bearer cak_1"])),
-            Some("cak_1")
-        );
-        for other in [
-            &["Basic YTpi"][..],
-            &["Bearer"],
-            &["Bearer "],
-            &["Bearer a", "Bearer b"],
-            &[],
-        ] {
+        assert_eq!(bearer(&with(&header::AUTHORIZATION, &["bearer cak_1"])), Some("cak_1"));
+        for other in [&["Basic YTpi"][..], &["Bearer"], &["Bearer "], &["Bearer a", "Bearer b"], &[]] {
             assert_eq!(bearer(&with(&header::AUTHORIZATION, other)), None);
         }
     }
@@ -102,13 +84,7 @@ mod tests {
         assert_eq!(key(&[]), Some(None));
         assert_eq!(key(&["order-7/a"]), Some(Some("order-7/a".to_owned())));
         assert!(key(&[&"k".repeat(200)]).is_some());
-        for bad in [
-            &[""][..],
-            &["a b"],
-            &[&"k".repeat(201)],
-            &["a", "a"],
-            &["\u{e9}"],
-        ] {
+        for bad in [&[""][..], &["a b"], &[&"k".repeat(201)], &["a", "a"], &["\u{e9}"]] {
             assert_eq!(key(bad), None);
         }
     }
@@ -118,15 +94,7 @@ mod tests {
         let version = |value: &str| if_match(&with(&header::IF_MATCH, &[value])).ok();
         assert_eq!(version("\"3\""), Some(Some(3)));
         assert_eq!(version("*"), Some(None));
-        for bad in [
-            "3",
-            "W/\"3\"",
-            "\"\"",
-            "\"x\"",
-            "\"-1\"",
-            "\"1\", \"2\"",
-            "\"99999999999999999999\"",
-        ] {
+        for bad in ["3", "W/\"3\"", "\"\"", "\"x\"", "\"-1\"", "\"1\", \"2\"", "\"99999999999999999999\""] {
             assert_eq!(version(bad), None);
         }
     }

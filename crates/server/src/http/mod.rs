@@ -12,6 +12,7 @@ mod endpoint;
 mod error;
 mod exchange;
 mod header;
+pub mod listen;
 mod observe;
 pub mod openapi;
 mod path;
@@ -20,9 +21,9 @@ mod reply;
 mod request_id;
 mod router;
 mod shape;
-pub mod v1;
 #[cfg(test)]
 mod tests;
+pub mod v1;
 
 pub use body::DEFAULT_BODY_LIMIT;
 pub use endpoint::{Access, Endpoint};

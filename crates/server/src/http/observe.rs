@@ -36,38 +36,27 @@ pub(super) async fn observe(
     );
     let started = Instant::now();
     // A handler owns its input, so nothing half-changed outlives a panic but what its own locks would tell.
-    let outcome = AssertUnwindSafe(answer)
-        .catch_unwind()
-        .instrument(span.clone())
-        .await;
+    let outcome = AssertUnwindSafe(answer).catch_unwind().instrument(span.clone()).await;
 
     let entered = span.enter();
     let mut response = match outcome {
         Ok(answer) => answer.into_response(),
-        Err(panic) => ApiError::internal(format!("a handler panicked: {}", words(panic.as_ref())))
-            .into_response(),
+        Err(panic) => ApiError::internal(format!("a handler panicked: {}", words(panic.as_ref()))).into_response(),
     };
     let status = response.status().as_u16();
     let elapsed = started.elapsed();
-    span.record("status", status)
-        .record("latency_ms", elapsed.as_secs_f64() * 1000.0);
+    span.record("status", status).record("latency_ms", elapsed.as_secs_f64() * 1000.0);
     tracing::info!("request answered");
     drop(entered);
 
     let status = status.to_string();
     metrics::counter!("courant_http_requests_total", "method" => method, "route" => route, "status" => status)
         .increment(1);
-    metrics::histogram!("courant_http_request_seconds", "method" => method, "route" => route)
-        .record(elapsed);
+    metrics::histogram!("courant_http_request_seconds", "method" => method, "route" => route).record(elapsed);
 
     let headers = response.headers_mut();
-    headers.insert(
-        header::X_CONTENT_TYPE_OPTIONS,
-        HeaderValue::from_static("nosniff"),
-    );
-    headers
-        .entry(header::CACHE_CONTROL)
-        .or_insert(HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     meta.echo(headers);
     response
 }
@@ -88,6 +77,5 @@ pub(super) fn label(method: &Method) -> &'static str {
 
 fn words(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("without words")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without words")
 }

@@ -16,9 +16,7 @@ const MARK: char = '~';
 
 /// The router's form of a public path or path template.
 pub(super) fn to_inner(public: &str) -> String {
-    let split = public
-        .rsplit_once('/')
-        .and_then(|(front, last)| Some((front, last.rsplit_once(':')?)));
+    let split = public.rsplit_once('/').and_then(|(front, last)| Some((front, last.rsplit_once(':')?)));
     match split {
         Some((front, (subject, verb))) if !subject.is_empty() && is_verb(verb) => {
             format!("{front}/{subject}/{MARK}{verb}")
@@ -48,10 +46,7 @@ pub(super) fn rewrite(uri: &Uri) -> Option<Uri> {
 
 /// The names of a template's parameters, in order.
 pub(super) fn parameters(template: &str) -> impl Iterator<Item = &str> {
-    template
-        .split('{')
-        .skip(1)
-        .filter_map(|rest| rest.split_once('}').map(|(name, _)| name))
+    template.split('{').skip(1).filter_map(|rest| rest.split_once('}').map(|(name, _)| name))
 }
 
 /// The request's path parameters. A value that no resource can have is answered like a missing resource.
@@ -71,8 +66,7 @@ where
 
 /// `^[a-z][a-z-]*$`
 fn is_verb(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_lowercase())
-        && text.chars().all(|c| c.is_ascii_lowercase() || c == '-')
+    text.starts_with(|c: char| c.is_ascii_lowercase()) && text.chars().all(|c| c.is_ascii_lowercase() || c == '-')
 }
 
 #[cfg(test)]
@@ -81,29 +75,14 @@ mod tests {
 
     #[test]
     fn a_verb_becomes_a_segment_of_its_own() {
-        assert_eq!(
-            to_inner("/api/v1/tasks/{id}:claim"),
-            "/api/v1/tasks/{id}/~claim"
-        );
-        assert_eq!(
-            to_inner("/api/v1/notification-deliveries:retry"),
-            "/api/v1/notification-deliveries/~retry"
-        );
+        assert_eq!(to_inner("/api/v1/tasks/{id}:claim"), "/api/v1/tasks/{id}/~claim");
+        assert_eq!(to_inner("/api/v1/notification-deliveries:retry"), "/api/v1/notification-deliveries/~retry");
         assert_eq!(to_inner("/a/x:y:dry-run"), "/a/x:y/~dry-run");
     }
 
     #[test]
     fn only_a_verb_after_a_subject_in_the_last_segment_counts() {
-        for path in [
-            "/a/:claim",
-            "/a/b:",
-            "/a/b:Claim",
-            "/a/b:1",
-            "/a/b:-x",
-            "/a:claim/b",
-            "/a/b%3Aclaim",
-            "/",
-        ] {
+        for path in ["/a/:claim", "/a/b:", "/a/b:Claim", "/a/b:1", "/a/b:-x", "/a:claim/b", "/a/b%3Aclaim", "/"] {
             assert_eq!(to_inner(path), path);
         }
     }
@@ -124,9 +103,6 @@ mod tests {
 
     #[test]
     fn parameters_are_listed_in_order() {
-        assert_eq!(
-            parameters("/t/{type}/versions/{n}:x").collect::<Vec<_>>(),
-            ["type", "n"]
-        );
+        assert_eq!(parameters("/t/{type}/versions/{n}:x").collect::<Vec<_>>(), ["type", "n"]);
     }
 }

@@ -22,18 +22,11 @@ enum Kind {
 
 impl QueryShape {
     pub(super) fn of(schema: &Schema) -> Self {
-        Self(
-            properties(schema)
-                .map(|(name, value)| (name.clone(), Kind::of(value)))
-                .collect(),
-        )
+        Self(properties(schema).map(|(name, value)| (name.clone(), Kind::of(value))).collect())
     }
 
     fn kind(&self, name: &str) -> Option<&Kind> {
-        self.0
-            .iter()
-            .find(|(known, _)| known == name)
-            .map(|(_, kind)| kind)
+        self.0.iter().find(|(known, _)| known == name).map(|(_, kind)| kind)
     }
 }
 
@@ -45,16 +38,11 @@ impl Kind {
             _ => false,
         };
         if is("integer") {
-            Self::Integer {
-                min: schema["minimum"].as_i64(),
-                max: schema["maximum"].as_i64(),
-            }
+            Self::Integer { min: schema["minimum"].as_i64(), max: schema["maximum"].as_i64() }
         } else if is("boolean") {
             Self::Boolean
         } else if is("array") {
-            Self::List {
-                max: schema["maxItems"].as_u64(),
-            }
+            Self::List { max: schema["maxItems"].as_u64() }
         } else {
             Self::Text
         }
@@ -64,9 +52,7 @@ impl Kind {
     fn fault(&self, values: &[&str]) -> Option<String> {
         if let Self::List { max } = self {
             let count = values.len() as u64;
-            return max
-                .filter(|max| count > *max)
-                .map(|max| format!("may be given at most {max} times"));
+            return max.filter(|max| count > *max).map(|max| format!("may be given at most {max} times"));
         }
         let value = match values {
             [one] => *one,
@@ -74,8 +60,7 @@ impl Kind {
         };
         match self {
             Self::Integer { min, max } => {
-                let fits =
-                    |n: i64| min.is_none_or(|min| n >= min) && max.is_none_or(|max| n <= max);
+                let fits = |n: i64| min.is_none_or(|min| n >= min) && max.is_none_or(|max| n <= max);
                 (!value.parse().is_ok_and(fits)).then(|| match (min, max) {
                     (Some(min), Some(max)) => format!("must be a whole number from {min} to {max}"),
                     (Some(min), None) => format!("must be a whole number of at least {min}"),
@@ -83,9 +68,7 @@ impl Kind {
                     (None, None) => "must be a whole number".to_owned(),
                 })
             }
-            Self::Boolean => {
-                (!matches!(value, "true" | "false")).then(|| "must be true or false".to_owned())
-            }
+            Self::Boolean => (!matches!(value, "true" | "false")).then(|| "must be true or false".to_owned()),
             // An empty value would read as an absent one, and a filter that is silently dropped shows too much.
             Self::Text => value.is_empty().then(|| "must not be empty".to_owned()),
             Self::List { .. } => None,
@@ -98,9 +81,7 @@ pub(super) type Pairs = Vec<(String, String)>;
 
 /// Decodes a raw query.
 pub(super) fn pairs(raw: &str) -> Result<Pairs, ApiError> {
-    let decode = |text| {
-        decode(text).ok_or_else(|| ApiError::invalid("the query is not percent-encoded UTF-8 text"))
-    };
+    let decode = |text| decode(text).ok_or_else(|| ApiError::invalid("the query is not percent-encoded UTF-8 text"));
     raw.split('&')
         .filter(|pair| !pair.is_empty())
         .map(|pair| {
@@ -111,21 +92,13 @@ pub(super) fn pairs(raw: &str) -> Result<Pairs, ApiError> {
 }
 
 /// The typed query.
-pub(super) fn read<Q: DeserializeOwned>(
-    shape: &QueryShape,
-    raw: &str,
-    pairs: &Pairs,
-) -> Result<Q, ApiError> {
+pub(super) fn read<Q: DeserializeOwned>(shape: &QueryShape, raw: &str, pairs: &Pairs) -> Result<Q, ApiError> {
     for (index, (name, _)) in pairs.iter().enumerate() {
         let repeated = pairs.iter().take(index).any(|(earlier, _)| earlier == name);
         let Some(kind) = shape.kind(name).filter(|_| !repeated) else {
             continue;
         };
-        let values: Vec<_> = pairs
-            .iter()
-            .filter(|(n, _)| n == name)
-            .map(|(_, value)| value.as_str())
-            .collect();
+        let values: Vec<_> = pairs.iter().filter(|(n, _)| n == name).map(|(_, value)| value.as_str()).collect();
         if let Some(problem) = kind.fault(&values) {
             return Err(ApiError::invalid_parameter(name, &problem));
         }
@@ -141,10 +114,7 @@ pub(super) fn read<Q: DeserializeOwned>(
         refusal(place.as_deref(), &error.into_inner().to_string())
     })?;
     // A second spelling of a parameter is understood without being in the schema.
-    match pairs
-        .iter()
-        .find(|(name, value)| value.is_empty() && shape.kind(name).is_none())
-    {
+    match pairs.iter().find(|(name, value)| value.is_empty() && shape.kind(name).is_none()) {
         Some((name, _)) => Err(ApiError::invalid_parameter(name, "must not be empty")),
         None => Ok(query),
     }
@@ -152,12 +122,7 @@ pub(super) fn read<Q: DeserializeOwned>(
 
 /// Serde tells these two by text only; a test holds it to that text.
 fn refusal(place: Option<&str>, problem: &str) -> ApiError {
-    let quoted = |start: &str| {
-        problem
-            .strip_prefix(start)?
-            .split_once('`')
-            .map(|(name, _)| name)
-    };
+    let quoted = |start: &str| problem.strip_prefix(start)?.split_once('`').map(|(name, _)| name);
     if let Some(name) = quoted("unknown field `") {
         return ApiError::invalid_parameter(name, "is unknown");
     }
@@ -165,14 +130,8 @@ fn refusal(place: Option<&str>, problem: &str) -> ApiError {
         return ApiError::invalid_parameter(name, "is missing");
     }
     match place {
-        Some(name) => ApiError::invalid_parameter(
-            name,
-            &format!("is refused: {}", super::body::shorten(problem)),
-        ),
-        None => ApiError::invalid(format!(
-            "the query is refused: {}",
-            super::body::shorten(problem)
-        )),
+        Some(name) => ApiError::invalid_parameter(name, &format!("is refused: {}", super::body::shorten(problem))),
+        None => ApiError::invalid(format!("the query is refused: {}", super::body::shorten(problem))),
     }
 }
 
@@ -190,9 +149,7 @@ fn decode(text: &str) -> Option<String> {
             other => other,
         });
     }
-    String::from_utf8(decoded)
-        .ok()
-        .filter(|text| !text.contains('\0'))
+    String::from_utf8(decoded).ok().filter(|text| !text.contains('\0'))
 }
 
 #[cfg(test)]
@@ -220,88 +177,41 @@ mod tests {
 
     fn filter(raw: &str) -> Result<Filter, String> {
         let shape = Shape::of::<(), Filter, (), ()>(true);
-        pairs(raw)
-            .and_then(|p| read(&shape.parameters, raw, &p))
-            .map_err(|e| e.message().to_owned())
+        pairs(raw).and_then(|p| read(&shape.parameters, raw, &p)).map_err(|e| e.message().to_owned())
     }
 
     #[test]
     fn a_query_is_read_by_its_types() {
         let read = filter("types=a.&types=b%2C+c&limit=200&dryRun=true&entityId=%C3%A9").unwrap();
         assert_eq!(read.types, ["a.", "b, c"]);
-        assert_eq!(
-            (read.limit, read.dry_run, read.entity_id.as_deref()),
-            (Some(200), Some(true), Some("é"))
-        );
+        assert_eq!((read.limit, read.dry_run, read.entity_id.as_deref()), (Some(200), Some(true), Some("é")));
         assert_eq!(filter(""), Ok(Filter::default()));
-        assert_eq!(
-            filter("entity_id=x").unwrap().entity_id.as_deref(),
-            Some("x")
-        );
+        assert_eq!(filter("entity_id=x").unwrap().entity_id.as_deref(), Some("x"));
     }
 
     #[test]
     fn what_is_wrong_is_named() {
         for (raw, message) in [
             ("limt=5", "query parameter \"limt\" is unknown"),
-            (
-                "limit=0",
-                "query parameter \"limit\" must be a whole number from 1 to 200",
-            ),
-            (
-                "limit=201",
-                "query parameter \"limit\" must be a whole number from 1 to 200",
-            ),
-            (
-                "limit=five",
-                "query parameter \"limit\" must be a whole number from 1 to 200",
-            ),
-            (
-                "limit=",
-                "query parameter \"limit\" must be a whole number from 1 to 200",
-            ),
-            (
-                "limit=1&limit=2",
-                "query parameter \"limit\" may be given only once",
-            ),
-            (
-                "dryRun=yes",
-                "query parameter \"dryRun\" must be true or false",
-            ),
-            (
-                "entityId=",
-                "query parameter \"entityId\" must not be empty",
-            ),
-            (
-                "entity_id=",
-                "query parameter \"entity_id\" must not be empty",
-            ),
+            ("limit=0", "query parameter \"limit\" must be a whole number from 1 to 200"),
+            ("limit=201", "query parameter \"limit\" must be a whole number from 1 to 200"),
+            ("limit=five", "query parameter \"limit\" must be a whole number from 1 to 200"),
+            ("limit=", "query parameter \"limit\" must be a whole number from 1 to 200"),
+            ("limit=1&limit=2", "query parameter \"limit\" may be given only once"),
+            ("dryRun=yes", "query parameter \"dryRun\" must be true or false"),
+            ("entityId=", "query parameter \"entityId\" must not be empty"),
+            ("entity_id=", "query parameter \"entity_id\" must not be empty"),
             ("limt=", "query parameter \"limt\" is unknown"),
-            (
-                "types=a&types=b&types=c",
-                "query parameter \"types\" may be given at most 2 times",
-            ),
-            (
-                "entityId=%zz",
-                "the query is not percent-encoded UTF-8 text",
-            ),
-            (
-                "entityId=%ff",
-                "the query is not percent-encoded UTF-8 text",
-            ),
-            (
-                "entityId=a%00",
-                "the query is not percent-encoded UTF-8 text",
-            ),
+            ("types=a&types=b&types=c", "query parameter \"types\" may be given at most 2 times"),
+            ("entityId=%zz", "the query is not percent-encoded UTF-8 text"),
+            ("entityId=%ff", "the query is not percent-encoded UTF-8 text"),
+            ("entityId=a%00", "the query is not percent-encoded UTF-8 text"),
             ("entityId=%4", "the query is not percent-encoded UTF-8 text"),
         ] {
             assert_eq!(filter(raw), Err(message.to_owned()), "{raw}");
         }
         let uuid = filter("workspaceId=7").unwrap_err();
-        assert!(
-            uuid.starts_with("query parameter \"workspaceId\" is refused: "),
-            "{uuid}"
-        );
+        assert!(uuid.starts_with("query parameter \"workspaceId\" is refused: "), "{uuid}");
     }
 
     #[test]

@@ -27,12 +27,7 @@ enum Content<R> {
 
 impl<R> Reply<R> {
     fn new(status: StatusCode, content: Content<R>) -> Self {
-        Self {
-            status,
-            version: None,
-            replayed: false,
-            content,
-        }
+        Self { status, version: None, replayed: false, content }
     }
 
     /// `200` with this body.
@@ -48,11 +43,7 @@ impl<R> Reply<R> {
     /// A body that is text already: JSON of an `R`, or what the endpoint says it produces.
     /// A `204` has none, whatever the text.
     pub fn text(status: StatusCode, text: String) -> Self {
-        let content = if status == StatusCode::NO_CONTENT {
-            Content::Empty
-        } else {
-            Content::Text(text)
-        };
+        let content = if status == StatusCode::NO_CONTENT { Content::Empty } else { Content::Text(text) };
         Self::new(status, content)
     }
 
@@ -87,9 +78,7 @@ impl Reply<()> {
 impl<R: Serialize> Reply<R> {
     pub(super) fn into_response(self, media_type: &'static str) -> Result<Response, ApiError> {
         let body = match self.content {
-            Content::Value(value) => Some(Body::from(
-                serde_json::to_vec(&value).map_err(ApiError::internal)?,
-            )),
+            Content::Value(value) => Some(Body::from(serde_json::to_vec(&value).map_err(ApiError::internal)?)),
             Content::Text(text) => Some(Body::from(text)),
             Content::Empty => None,
         };
@@ -101,8 +90,7 @@ impl<R: Serialize> Reply<R> {
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
         }
         if let Some(version) = self.version {
-            let tag =
-                HeaderValue::from_str(&format!("\"{version}\"")).map_err(ApiError::internal)?;
+            let tag = HeaderValue::from_str(&format!("\"{version}\"")).map_err(ApiError::internal)?;
             headers.insert(header::ETAG, tag);
         }
         if self.replayed {

@@ -26,22 +26,14 @@ pub fn router<A: Authenticate>(endpoints: Vec<Endpoint<A>>, app: &Arc<A>) -> Rou
     let mut paths: Vec<(&'static str, MethodRouter, Vec<&'static str>)> = Vec::new();
     for endpoint in endpoints {
         let mistakes = endpoint.route.mistakes();
-        assert!(
-            mistakes.is_empty(),
-            "{} {}: {mistakes:?}",
-            endpoint.route.method,
-            endpoint.route.path
-        );
+        assert!(mistakes.is_empty(), "{} {}: {mistakes:?}", endpoint.route.method, endpoint.route.path);
         let (path, method) = (endpoint.route.path, label(&endpoint.route.method));
         let filter = MethodFilter::try_from(endpoint.route.method.clone());
         let filter = filter.unwrap_or_else(|_| panic!("{path}: no route can have this method"));
-        let place = paths
-            .iter()
-            .position(|(known, ..)| *known == path)
-            .unwrap_or_else(|| {
-                paths.push((path, MethodRouter::new(), Vec::new()));
-                paths.len() - 1
-            });
+        let place = paths.iter().position(|(known, ..)| *known == path).unwrap_or_else(|| {
+            paths.push((path, MethodRouter::new(), Vec::new()));
+            paths.len() - 1
+        });
         let (_, routes, methods) = &mut paths[place];
         methods.push(method);
         if method == "GET" {
@@ -78,11 +70,7 @@ async fn enter(inner: Router, mut request: Request) -> Response {
 fn serve<A: Authenticate>(
     endpoint: Endpoint<A>,
     app: Arc<A>,
-) -> impl Fn(Request) -> std::pin::Pin<Box<dyn Future<Output = Response> + Send>>
-+ Clone
-+ Send
-+ Sync
-+ 'static {
+) -> impl Fn(Request) -> std::pin::Pin<Box<dyn Future<Output = Response> + Send>> + Clone + Send + Sync + 'static {
     let route = Arc::new(endpoint.route);
     let run = Arc::new(endpoint.run);
     move |mut request| {
@@ -91,13 +79,7 @@ fn serve<A: Authenticate>(
             let meta = meta(&mut request);
             let (method, path) = (label(&route.method), route.path);
             observe(meta.clone(), method, path, async move {
-                let answer = run(Call {
-                    app,
-                    route: Arc::clone(&route),
-                    meta,
-                    request,
-                })
-                .await;
+                let answer = run(Call { app, route: Arc::clone(&route), meta, request }).await;
                 answer.inspect_err(|error| route.assert_documented_error(error.code()))
             })
             .await
@@ -107,24 +89,15 @@ fn serve<A: Authenticate>(
 
 async fn unknown_path(mut request: Request) -> Response {
     let method = label(request.method());
-    observe(meta(&mut request), method, UNMATCHED, async {
-        Err(ApiError::not_found("path"))
-    })
-    .await
+    observe(meta(&mut request), method, UNMATCHED, async { Err(ApiError::not_found("path")) }).await
 }
 
 async fn wrong_method(mut request: Request, path: &'static str, allowed: String) -> Response {
     let method = label(request.method());
     observe(meta(&mut request), method, path, async move {
-        let refusal = ApiError::new(
-            ErrorCode::MethodNotAllowed,
-            format!("this path takes {allowed}"),
-        );
+        let refusal = ApiError::new(ErrorCode::MethodNotAllowed, format!("this path takes {allowed}"));
         let mut response = refusal.into_response();
-        response.headers_mut().insert(
-            header::ALLOW,
-            HeaderValue::from_str(&allowed).map_err(ApiError::internal)?,
-        );
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_str(&allowed).map_err(ApiError::internal)?);
         Ok(response)
     })
     .await

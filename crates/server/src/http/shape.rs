@@ -56,9 +56,7 @@ impl Shape {
 
     /// The names of the path struct's fields.
     pub(super) fn path_fields(&self) -> Vec<String> {
-        properties(&schema_in_full(self.path))
-            .map(|(name, _)| name.clone())
-            .collect()
+        properties(&schema_in_full(self.path)).map(|(name, _)| name.clone()).collect()
     }
 }
 
@@ -80,9 +78,7 @@ fn find_leaks(place: &str, schema: &Value, leaks: &mut Vec<String>) {
         leaks.push(place.to_owned());
     }
     match schema {
-        Value::Object(fields) => fields
-            .iter()
-            .for_each(|(k, field)| find_leaks(&format!("{place}/{k}"), field, leaks)),
+        Value::Object(fields) => fields.iter().for_each(|(k, field)| find_leaks(&format!("{place}/{k}"), field, leaks)),
         Value::Array(items) => items.iter().for_each(|item| find_leaks(place, item, leaks)),
         _ => {}
     }
@@ -90,9 +86,5 @@ fn find_leaks(place: &str, schema: &Value, leaks: &mut Vec<String>) {
 
 /// The fields of a struct's schema.
 pub(super) fn properties(schema: &Schema) -> impl Iterator<Item = (&String, &Value)> {
-    schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
+    schema.get("properties").and_then(Value::as_object).into_iter().flatten()
 }

@@ -21,20 +21,32 @@ fn fresh_key(expires_at: Option<Timestamp>) -> KeyDraft {
 }
 
 /// Makes a tenant. Who may is decided before: by the bootstrap secret over HTTP, by access to the database otherwise.
-pub async fn tenant_bootstrap(store: &Store, change: Option<Change>, body: TenantBootstrap) -> Result<Changed<TenantBootstrapped>, ApiError> {
+pub async fn tenant_bootstrap(
+    store: &Store,
+    change: Option<Change>,
+    body: TenantBootstrap,
+) -> Result<Changed<TenantBootstrapped>, ApiError> {
     text::name("/name", &body.name, MAX_NAME_CHARS)?;
     let nobody = || Change::by_server(TenantId(Uuid::nil()), clock::now());
     Ok(store.tenant_bootstrap(change.unwrap_or_else(nobody), body.name, fresh_key(None)).await?)
 }
 
 /// Makes a key for a principal without asking anybody: for commands on the database itself.
-pub async fn api_key_replace(store: &Store, tenant: TenantId, principal: PrincipalId) -> Result<Changed<ApiKeyView>, ApiError> {
+pub async fn api_key_replace(
+    store: &Store,
+    tenant: TenantId,
+    principal: PrincipalId,
+) -> Result<Changed<ApiKeyView>, ApiError> {
     let change = Change::by_server(tenant, clock::now());
     Ok(store.api_key_create(change, principal, fresh_key(None)).await?)
 }
 
 /// Creates a principal.
-pub async fn principal_create(app: &App, actor: Actor, body: PrincipalCreate) -> Result<Changed<PrincipalView>, ApiError> {
+pub async fn principal_create(
+    app: &App,
+    actor: Actor,
+    body: PrincipalCreate,
+) -> Result<Changed<PrincipalView>, ApiError> {
     require(&actor.caller, Permission::PrincipalsManage, &Resource::Tenant)?;
     text::name("/displayName", &body.display_name, MAX_NAME_CHARS)?;
     Ok(app.store.principal_create(actor.change, body).await?)
@@ -48,13 +60,23 @@ pub async fn principal_get(app: &App, caller: &Caller, id: PrincipalId) -> Resul
 }
 
 /// Principals, newest first.
-pub async fn principal_list(app: &App, caller: &Caller, key: PageKey, limit: i64) -> Result<Page<PrincipalView>, ApiError> {
+pub async fn principal_list(
+    app: &App,
+    caller: &Caller,
+    key: PageKey,
+    limit: i64,
+) -> Result<Page<PrincipalView>, ApiError> {
     require(caller, Permission::PrincipalsRead, &Resource::Tenant)?;
     Ok(app.store.principal_list(caller.tenant_id, key, limit).await?)
 }
 
 /// Renames, disables or enables a principal.
-pub async fn principal_update(app: &App, actor: Actor, id: PrincipalId, patch: PrincipalPatch) -> Result<Changed<PrincipalView>, ApiError> {
+pub async fn principal_update(
+    app: &App,
+    actor: Actor,
+    id: PrincipalId,
+    patch: PrincipalPatch,
+) -> Result<Changed<PrincipalView>, ApiError> {
     app.store.principal_get(actor.caller.tenant_id, id).await?;
     require(&actor.caller, Permission::PrincipalsManage, &Resource::Tenant)?;
     if let Some(name) = &patch.display_name {
@@ -103,7 +125,11 @@ pub async fn grant_delete(app: &App, actor: Actor, id: GrantId) -> Result<Change
 }
 
 /// Creates a workspace; needs the right on its parent, or on the tenant for one at the top.
-pub async fn workspace_create(app: &App, actor: Actor, body: WorkspaceCreate) -> Result<Changed<WorkspaceView>, ApiError> {
+pub async fn workspace_create(
+    app: &App,
+    actor: Actor,
+    body: WorkspaceCreate,
+) -> Result<Changed<WorkspaceView>, ApiError> {
     text::name("/name", &body.name, MAX_NAME_CHARS)?;
     Ok(app.store.workspace_create(actor.change, body).await?)
 }
@@ -116,13 +142,23 @@ pub async fn workspace_get(app: &App, caller: &Caller, id: WorkspaceId) -> Resul
 }
 
 /// Workspaces, newest first.
-pub async fn workspace_list(app: &App, caller: &Caller, key: PageKey, limit: i64) -> Result<Page<WorkspaceView>, ApiError> {
+pub async fn workspace_list(
+    app: &App,
+    caller: &Caller,
+    key: PageKey,
+    limit: i64,
+) -> Result<Page<WorkspaceView>, ApiError> {
     require(caller, Permission::WorkspacesRead, &Resource::Tenant)?;
     Ok(app.store.workspace_list(caller.tenant_id, key, limit).await?)
 }
 
 /// Renames a workspace.
-pub async fn workspace_update(app: &App, actor: Actor, id: WorkspaceId, patch: WorkspacePatch) -> Result<Changed<WorkspaceView>, ApiError> {
+pub async fn workspace_update(
+    app: &App,
+    actor: Actor,
+    id: WorkspaceId,
+    patch: WorkspacePatch,
+) -> Result<Changed<WorkspaceView>, ApiError> {
     if let Some(name) = &patch.name {
         text::name("/name", name, MAX_NAME_CHARS)?;
     }
@@ -130,7 +166,12 @@ pub async fn workspace_update(app: &App, actor: Actor, id: WorkspaceId, patch: W
 }
 
 /// Puts a workspace under another parent.
-pub async fn workspace_move(app: &App, actor: Actor, id: WorkspaceId, body: WorkspaceMove) -> Result<Changed<WorkspaceView>, ApiError> {
+pub async fn workspace_move(
+    app: &App,
+    actor: Actor,
+    id: WorkspaceId,
+    body: WorkspaceMove,
+) -> Result<Changed<WorkspaceView>, ApiError> {
     Ok(app.store.workspace_move(actor.change, id, body.parent_id).await?)
 }
 
@@ -138,4 +179,3 @@ pub async fn workspace_move(app: &App, actor: Actor, id: WorkspaceId, body: Work
 pub async fn workspace_archive(app: &App, actor: Actor, id: WorkspaceId) -> Result<Changed<WorkspaceView>, ApiError> {
     Ok(app.store.workspace_archive(actor.change, id).await?)
 }
-

@@ -12,7 +12,12 @@ use crate::app::App;
 use crate::http::ApiError;
 
 /// Types in order of their names, after `after`; at most `limit`, and whether more follow.
-pub async fn event_types_list(app: &App, caller: &Caller, after: String, limit: usize) -> Result<(Vec<EventTypeView>, bool), ApiError> {
+pub async fn event_types_list(
+    app: &App,
+    caller: &Caller,
+    after: String,
+    limit: usize,
+) -> Result<(Vec<EventTypeView>, bool), ApiError> {
     require(caller, Permission::EventTypesRead, &Resource::Tenant)?;
     let rows = i64::try_from(limit + 1).unwrap_or(i64::MAX);
     let mut types = app.store.event_type_list(caller.tenant_id, after.clone(), rows).await?;

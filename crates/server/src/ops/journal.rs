@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use courant_api::event::{EventAppended, EventPage, EventsAppend, EventsAppended, MAX_APPEND, MAX_PAYLOAD_BYTES, MAX_PAYLOAD_DEPTH};
-use courant_api::{ErrorCode, Event, EventAppend, EventId, Permission, Resource, WorkspaceId, events};
+use courant_api::event::{
+    EventAppended, EventPage, EventsAppend, EventsAppended, MAX_APPEND, MAX_PAYLOAD_BYTES, MAX_PAYLOAD_DEPTH,
+};
+use courant_api::{Cursor, ErrorCode, Event, EventAppend, EventId, Permission, Resource, WorkspaceId, events};
 use courant_core::catalogue::SchemaFault;
 use courant_core::payload;
 use courant_store::{Caller, EventDraft, EventQuery, Start};
@@ -14,8 +16,8 @@ use super::{Actor, require, text};
 use crate::app::App;
 use crate::http::ApiError;
 
-/// A waiting reader looks again after this long, for what other processes have appended.
-const POLL: Duration = Duration::from_millis(500);
+/// Between two looks at what is about to be readable.
+const SETTLE: Duration = Duration::from_millis(2);
 /// Longest wait of an append for its events to be readable.
 const READABLE: Duration = Duration::from_secs(10);
 const MAX_FAULTS: usize = 20;
@@ -24,28 +26,41 @@ fn place(workspace: Option<WorkspaceId>) -> Resource {
     workspace.map_or(Resource::Tenant, Resource::Workspace)
 }
 
-/// A page of the journal; an empty one is held open up to `wait`.
-pub async fn events_read(app: &App, caller: &Caller, mut query: EventQuery, wait: Duration) -> Result<EventPage, ApiError> {
-    require(caller, Permission::EventsRead, &place(query.workspace_id))?;
+/// A page of the journal; an empty one is held open up to `wait`, and only as long as the caller may read it.
+pub async fn events_read(
+    app: &App,
+    caller: &Caller,
+    mut query: EventQuery,
+    wait: Duration,
+) -> Result<EventPage, ApiError> {
+    let resource = place(query.workspace_id);
+    require(caller, Permission::EventsRead, &resource)?;
+    let tenant = caller.tenant_id;
     let until = Instant::now() + wait;
-    let mut appended = app.store.appended();
+    // Before the first read, so that nothing falls between that and the first hint.
+    let mut hints = (!wait.is_zero()).then(|| app.live.join());
+    let mut hinted = 0;
+    let mut page = app.store.event_page(tenant, query.clone()).await?;
     loop {
-        appended.mark_unchanged();
-        let page = app.store.event_page(caller.tenant_id, query.clone()).await?;
         let still = matches!(query.start, Start::Tail | Start::Before(_));
-        if !page.items.is_empty() || still || Instant::now() >= until {
-            return Ok(page);
-        }
-        let cursor = courant_api::Cursor::decode(&page.next_cursor).map_err(ApiError::internal)?;
-        query.start = Start::After(cursor);
-        if !page.has_more {
+        let Some(hints) = hints.as_mut().filter(|_| page.items.is_empty() && !still) else { return Ok(page) };
+        let reached = Cursor::decode(&page.next_cursor).map_err(ApiError::internal)?;
+        query.start = Start::After(reached);
+        if reached.seq < hinted && !page.has_more {
+            // The hint came from a look that saw further than this page's: it is read again until it has come as far.
+            sleep(SETTLE).await;
+        } else if !page.has_more {
             tokio::select! {
-                _ = appended.changed() => {}
-                () = sleep(POLL) => {}
-                () = sleep_until(until) => {}
+                seq = hints.wait(tenant, &query) => hinted = hinted.max(seq),
+                () = sleep_until(until) => return Ok(page),
                 () = app.stop.cancelled() => return Ok(page),
             }
         }
+        if Instant::now() >= until {
+            return Ok(page);
+        }
+        require(&app.caller(caller.key_hash).await?, Permission::EventsRead, &resource)?;
+        page = app.live.read(app.store.event_page(tenant, query.clone())).await?;
     }
 }
 
@@ -57,7 +72,12 @@ pub async fn event_get(app: &App, caller: &Caller, id: EventId) -> Result<Event,
 }
 
 /// Appends events of custom types, all or none.
-pub async fn events_append(app: &App, actor: Actor, body: EventsAppend, until_readable: bool) -> Result<EventsAppended, ApiError> {
+pub async fn events_append(
+    app: &App,
+    actor: Actor,
+    body: EventsAppend,
+    until_readable: bool,
+) -> Result<EventsAppended, ApiError> {
     let tenant = actor.caller.tenant_id;
     if body.events.is_empty() || body.events.len() > MAX_APPEND {
         return Err(ApiError::invalid_field("/events", &format!("must have 1 to {MAX_APPEND} items")));
@@ -90,7 +110,13 @@ pub async fn events_append(app: &App, actor: Actor, body: EventsAppend, until_re
     Ok(EventsAppended { items })
 }
 
-async fn draft(app: &App, actor: &Actor, n: usize, event: EventAppend, faults: &mut Vec<SchemaFault>) -> Result<EventDraft, ApiError> {
+async fn draft(
+    app: &App,
+    actor: &Actor,
+    n: usize,
+    event: EventAppend,
+    faults: &mut Vec<SchemaFault>,
+) -> Result<EventDraft, ApiError> {
     let at = |field: &str| format!("/events/{n}/{field}");
     text::line(&at("type"), &event.event_type, 100)?;
     text::name(&at("entityType"), &event.entity_type, 100)?;
@@ -117,7 +143,9 @@ async fn draft(app: &App, actor: &Actor, n: usize, event: EventAppend, faults: &
     let text = event.payload.text().to_owned();
     match payload::check(&text, &limits) {
         Err(unkeepable) => {
-            faults.extend(unkeepable.into_iter().map(|f| SchemaFault { pointer: within(&f.pointer), message: f.message }));
+            faults.extend(
+                unkeepable.into_iter().map(|f| SchemaFault { pointer: within(&f.pointer), message: f.message }),
+            );
         }
         Ok(()) => {
             let value = serde_json::from_str(&text).map_err(ApiError::internal)?;

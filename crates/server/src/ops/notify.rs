@@ -65,7 +65,12 @@ fn check_reading(caller: &Caller, prefixes: &[String], workspace: Option<Workspa
     require(caller, Permission::EventsRead, &workspace.map_or(Resource::Tenant, Resource::Workspace))
 }
 
-fn seal(ring: &KeyRing, org: TenantId, integration: IntegrationId, auth: &Map<String, Value>) -> Result<Option<Vec<u8>>, Error> {
+fn seal(
+    ring: &KeyRing,
+    org: TenantId,
+    integration: IntegrationId,
+    auth: &Map<String, Value>,
+) -> Result<Option<Vec<u8>>, Error> {
     if auth.is_empty() {
         return Ok(None);
     }
@@ -82,7 +87,11 @@ pub fn open(ring: &KeyRing, org: TenantId, integration: &Integration) -> Result<
 }
 
 /// Creates an integration.
-pub async fn integration_create(app: &App, actor: Actor, body: IntegrationCreate) -> Result<Changed<IntegrationView>, ApiError> {
+pub async fn integration_create(
+    app: &App,
+    actor: Actor,
+    body: IntegrationCreate,
+) -> Result<Changed<IntegrationView>, ApiError> {
     check_name(&body.name)?;
     let provider = known_provider(&body.provider)?;
     check_prefixes(&body.journal_types)?;
@@ -117,13 +126,23 @@ pub async fn integration_get(app: &App, caller: &Caller, id: IntegrationId) -> R
 }
 
 /// The integrations that the caller may read.
-pub async fn integration_list(app: &App, caller: &Caller, key: PageKey, limit: i64) -> Result<Page<IntegrationView>, ApiError> {
+pub async fn integration_list(
+    app: &App,
+    caller: &Caller,
+    key: PageKey,
+    limit: i64,
+) -> Result<Page<IntegrationView>, ApiError> {
     require_any(caller, Permission::NotificationIntegrationRead)?;
     Ok(app.store.integration_list(caller, key, limit).await?)
 }
 
 /// Changes an integration.
-pub async fn integration_update(app: &App, actor: Actor, id: IntegrationId, patch: IntegrationPatch) -> Result<Changed<IntegrationView>, ApiError> {
+pub async fn integration_update(
+    app: &App,
+    actor: Actor,
+    id: IntegrationId,
+    patch: IntegrationPatch,
+) -> Result<Changed<IntegrationView>, ApiError> {
     let ring = Arc::clone(&app.ring);
     let caller = actor.caller.clone();
     let edit: Edit = Arc::new(move |old| edited(&ring, &caller, old, &patch));
@@ -197,5 +216,8 @@ fn require_any(caller: &Caller, permission: Permission) -> Result<(), ApiError> 
     if allows_any(&caller.grants, permission) {
         return Ok(());
     }
-    Err(ApiError::new(courant_api::ErrorCode::PermissionDenied, format!("{permission} is required on some integration")))
+    Err(ApiError::new(
+        courant_api::ErrorCode::PermissionDenied,
+        format!("{permission} is required on some integration"),
+    ))
 }

@@ -45,7 +45,7 @@ pub enum KeyRingProblem {
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFileError {
     /// It cannot be read or written.
-    #[error("{path}: {source}")]
+    #[error("the key file {path} cannot be used")]
     Io {
         /// The file.
         path: PathBuf,

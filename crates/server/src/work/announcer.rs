@@ -24,7 +24,8 @@ impl Source for Journal {
     type Position = i64;
 
     async fn read(&self, after: Option<&i64>, limit: u32) -> Result<Batch<Event, i64>, SourceError> {
-        let page = self.0.journal_scan(after.copied().unwrap_or(0), i64::from(limit)).await.map_err(SourceError::failed)?;
+        let page =
+            self.0.journal_scan(after.copied().unwrap_or(0), i64::from(limit)).await.map_err(SourceError::failed)?;
         Ok(Batch { items: page.events, next: page.next, has_more: page.has_more })
     }
 
@@ -47,7 +48,8 @@ impl Sink<Event, i64> for Outbox {
         let app = &self.0;
         match app.store.announce(from.copied().unwrap_or(0), batch.next, batch.items, clock::now()).await? {
             Announced::Stale => Ok(Applied::Stale),
-            Announced::Moved { deliveries } => {
+            Announced::Moved { deliveries, withheld } => {
+                metrics::counter!("courant_notification_routes_withheld_total").increment(withheld);
                 if deliveries > 0 {
                     app.wake_outbox();
                 }

@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+use super::lanes::Lanes;
 use super::server_row::Alive;
 use super::{Limits, STALE, Workers, dispatch};
 use crate::app::App;
@@ -19,11 +20,13 @@ use crate::clock;
 
 const NAME: &str = "deliver";
 /// Sends under way at once.
-const IN_FLIGHT: usize = 64;
-/// Longest sleep without a wake: the safety net.
-const SWEEP: Duration = Duration::from_mins(1);
+const IN_FLIGHT: usize = 256;
+/// Deliveries of one claim.
+const CLAIM: usize = 64;
 /// Other servers queue, too; their rows are noticed in this time when nothing is known to be due.
 const IDLE: Duration = Duration::from_secs(5);
+/// How soon a claim is repeated that got nothing although something is due.
+const BUSY: Duration = Duration::from_millis(200);
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The end of an attempt, and the slot that it holds until it is marked.
@@ -41,6 +44,7 @@ async fn run(app: Arc<App>, server: Uuid, alive: Alive, limits: Limits) {
     let slots = Arc::new(Semaphore::new(IN_FLIGHT));
     let (done, ends) = mpsc::unbounded_channel();
     let sends = TaskTracker::new();
+    let lanes = Arc::new(Lanes::default());
     let marker = sends.spawn(mark(Arc::clone(&app), ends));
     let mut outbox = app.outbox.subscribe();
     while !app.stop.is_cancelled() {
@@ -57,7 +61,8 @@ async fn run(app: Arc<App>, server: Uuid, alive: Alive, limits: Limits) {
             continue;
         }
         let claimed_at = Instant::now();
-        let claim = app.store.delivery_claim(server, clock::now(), i64::try_from(free).unwrap_or(1)).await;
+        let wanted = i64::try_from(free.min(CLAIM)).unwrap_or(1);
+        let claim = app.store.delivery_claim(server, clock::now(), wanted, lanes.bounds()).await;
         let claim = match claim {
             Ok(claim) => claim,
             Err(error) => {
@@ -68,26 +73,34 @@ async fn run(app: Arc<App>, server: Uuid, alive: Alive, limits: Limits) {
             }
         };
         app.health.succeeded(NAME);
-        let full = claim.deliveries.len() == free;
+        let claimed_any = !claim.deliveries.is_empty();
         for delivery in claim.deliveries {
             let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { break };
+            let lane = lanes.enter(delivery.integration.id);
             let attempt = attempt(Arc::clone(&app), delivery, claimed_at, alive.clone(), limits);
-            let done = done.clone();
+            let (done, app) = (done.clone(), Arc::clone(&app));
             sends.spawn(async move {
-                if let Some(mark) = attempt.await {
+                let mark = attempt.await;
+                if lane.leave(mark.as_ref().map(|m| &m.outcome)) {
+                    app.wake_outbox();
+                }
+                if let Some(mark) = mark {
                     // The marker outlives all sends.
                     let _ = done.send(Done { mark, _slot: slot });
                 }
             });
         }
-        if !full {
+        // As long as claims give something, more may be due than the bounds of one let through.
+        if !claimed_any {
             let due = claim.next_due.map_or(IDLE, |at| {
-                let us = (at.micros() - clock::now().micros()).clamp(0, 60_000_000);
-                Duration::from_micros(us.unsigned_abs())
+                // What is due already waits for its lane, whose leaving wakes this loop, or is in another server's
+                // hands just now.
+                let us = at.micros() - clock::now().micros();
+                if us <= 0 { BUSY } else { Duration::from_micros(us.unsigned_abs()) }
             });
             tokio::select! {
                 _ = outbox.changed() => {}
-                () = sleep(due.clamp(Duration::from_millis(10), IDLE.min(SWEEP))) => {}
+                () = sleep(due.clamp(Duration::from_millis(10), IDLE)) => {}
                 () = app.stop.cancelled() => {}
             }
         }

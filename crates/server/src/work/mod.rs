@@ -3,6 +3,7 @@
 mod announcer;
 mod deliver;
 mod dispatch;
+mod lanes;
 mod runner;
 mod server_row;
 mod sweep;
@@ -32,6 +33,9 @@ pub fn start(app: &Arc<App>, server: Uuid, limits: Limits) -> Workers {
     let mut workers = Workers::new(app);
     let alive = server_row::start(&mut workers, app, server);
     announcer::start(&mut workers, app);
+    workers.every("live", std::time::Duration::from_secs(1), |app| async move {
+        app.live.follow(&app.store, &app.stop).await
+    });
     deliver::start(&mut workers, app, server, alive, limits);
     sweep::start(&mut workers, app, limits);
     workers

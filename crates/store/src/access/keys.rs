@@ -5,7 +5,7 @@ use courant_api::events::access::{API_KEY_CREATED, API_KEY_REVOKED, ApiKeyChange
 use courant_api::{ApiKeyId, PrincipalId, TenantId, Timestamp};
 use courant_core::access::Grant;
 
-use super::{Caller, Page, PageKey, before, grants, principals};
+use super::{Caller, Page, PageKey, before, grants, hands_out, principals};
 use crate::change::{Change, Changed, fresh_id};
 use crate::db::{Row, params, statements};
 use crate::{Error, Store};
@@ -62,16 +62,20 @@ impl Store {
     /// Who holds the key with this hash, unless it is revoked or expired or its principal is disabled.
     pub async fn caller_by_key(&self, hash: [u8; 32], now: Timestamp) -> Result<Option<Caller>, Error> {
         self.db
-            .read((hash, now), |tx, (hash, now)| Box::pin(async move {
-                let Some(row) = tx.query_opt(&CALLER, params![hash.as_slice(), *now]).await? else { return Ok(None) };
-                let (tenant_id, principal_id) = (row.get(0)?, row.get(1)?);
-                let grants: Vec<Grant> = grants::of(tx, tenant_id, principal_id).await?;
-                Ok(Some(Caller { tenant_id, principal_id, grants: grants.into() }))
-            }))
+            .read((hash, now), |tx, (hash, now)| {
+                Box::pin(async move {
+                    let Some(row) = tx.query_opt(&CALLER, params![hash.as_slice(), *now]).await? else {
+                        return Ok(None);
+                    };
+                    let (tenant_id, principal_id) = (row.get(0)?, row.get(1)?);
+                    let grants: Vec<Grant> = grants::of(tx, tenant_id, principal_id).await?;
+                    Ok(Some(Caller { tenant_id, principal_id, grants: grants.into(), key_hash: *hash }))
+                })
+            })
             .await
     }
 
-    /// Makes a key for a principal.
+    /// Makes a key for a principal, by who holds every grant of it.
     pub async fn api_key_create(
         &self,
         change: Change,
@@ -79,61 +83,79 @@ impl Store {
         key: KeyDraft,
     ) -> Result<Changed<ApiKeyView>, Error> {
         self.db
-            .change(change, (principal_id, key), |tx, (change, (principal_id, key))| Box::pin(async move {
-                principals::exists(tx, change.tenant_id, *principal_id).await?;
-                let id = ApiKeyId(fresh_id());
-                let row = params![
-                    id, change.tenant_id, *principal_id, key.hash.as_slice(), &key.prefix, key.expires_at, change.now
-                ];
-                tx.execute(&INSERT, row).await?;
-                let view = ApiKeyView {
-                    id,
-                    principal_id: *principal_id,
-                    prefix: key.prefix.clone(),
-                    expires_at: key.expires_at,
-                    revoked_at: None,
-                    created_at: change.now,
-                    api_key: Some(key.secret.clone()),
-                };
-                tx.append(change.event(&API_KEY_CREATED, id, None, &payload(&view))?);
-                Ok(view)
-            }))
+            .change(change, (principal_id, key), |tx, (change, (principal_id, key))| {
+                Box::pin(async move {
+                    principals::exists(tx, change.tenant_id, *principal_id).await?;
+                    for grant in grants::of(tx, change.tenant_id, *principal_id).await? {
+                        hands_out(change, &grant)?;
+                    }
+                    let id = ApiKeyId(fresh_id());
+                    let row = params![
+                        id,
+                        change.tenant_id,
+                        *principal_id,
+                        key.hash.as_slice(),
+                        &key.prefix,
+                        key.expires_at,
+                        change.now
+                    ];
+                    tx.execute(&INSERT, row).await?;
+                    let view = ApiKeyView {
+                        id,
+                        principal_id: *principal_id,
+                        prefix: key.prefix.clone(),
+                        expires_at: key.expires_at,
+                        revoked_at: None,
+                        created_at: change.now,
+                        api_key: Some(key.secret.clone()),
+                    };
+                    tx.append(change.event(&API_KEY_CREATED, id, None, &payload(&view))?);
+                    Ok(view)
+                })
+            })
             .await
     }
 
     /// Keys, newest first.
     pub async fn api_key_list(&self, tenant: TenantId, key: PageKey, limit: i64) -> Result<Page<ApiKeyView>, Error> {
         self.db
-            .read((tenant, key, limit), |tx, (tenant, key, limit)| Box::pin(async move {
-                let rows = tx.query(&LIST, params![*tenant, before(*key), *limit + 1]).await?;
-                Page::cut(&rows, *limit, view, |v| v.id.uuid())
-            }))
+            .read((tenant, key, limit), |tx, (tenant, key, limit)| {
+                Box::pin(async move {
+                    let rows = tx.query(&LIST, params![*tenant, before(*key), *limit + 1]).await?;
+                    Page::cut(&rows, *limit, view, |v| v.id.uuid())
+                })
+            })
             .await
     }
 
     /// Revokes a key; one that is revoked stays so.
     pub async fn api_key_revoke(&self, change: Change, id: ApiKeyId) -> Result<Changed<ApiKeyView>, Error> {
         self.db
-            .change(change, id, |tx, (change, id)| Box::pin(async move {
-                let row = tx.query_opt(&LOCK, params![change.tenant_id, *id]).await?.ok_or(Error::NotFound("API key"))?;
-                let mut key = view(&row)?;
-                if key.revoked_at.is_none() {
-                    key.revoked_at = Some(change.now);
-                    tx.execute(&REVOKE, params![change.tenant_id, *id, change.now]).await?;
-                    tx.append(change.event(&API_KEY_REVOKED, *id, None, &payload(&key))?);
-                }
-                Ok(key)
-            }))
+            .change(change, id, |tx, (change, id)| {
+                Box::pin(async move {
+                    let row =
+                        tx.query_opt(&LOCK, params![change.tenant_id, *id]).await?.ok_or(Error::NotFound("API key"))?;
+                    let mut key = view(&row)?;
+                    if key.revoked_at.is_none() {
+                        key.revoked_at = Some(change.now);
+                        tx.execute(&REVOKE, params![change.tenant_id, *id, change.now]).await?;
+                        tx.append(change.event(&API_KEY_REVOKED, *id, None, &payload(&key))?);
+                    }
+                    Ok(key)
+                })
+            })
             .await
     }
 
     /// The oldest active principal that holds every permission on its tenant; for replacing a lost key on the spot.
     pub async fn administrator_first(&self) -> Result<Option<(TenantId, PrincipalId)>, Error> {
         self.db
-            .read((), |tx, ()| Box::pin(async move {
-                let row = tx.query_opt(&FIRST_ADMINISTRATOR, params![]).await?;
-                row.map(|row| Ok((row.get(0)?, row.get(1)?))).transpose()
-            }))
+            .read((), |tx, ()| {
+                Box::pin(async move {
+                    let row = tx.query_opt(&FIRST_ADMINISTRATOR, params![]).await?;
+                    row.map(|row| Ok((row.get(0)?, row.get(1)?))).transpose()
+                })
+            })
             .await
     }
 }

@@ -36,6 +36,8 @@ pub struct Caller {
     pub principal_id: PrincipalId,
     /// Their grants.
     pub grants: Arc<[Grant]>,
+    /// The hash of the key that they came with, to look again whether it still counts.
+    pub key_hash: [u8; 32],
 }
 
 impl Caller {
@@ -59,7 +61,12 @@ pub struct Page<T> {
 
 impl<T> Page<T> {
     /// A page from up to `limit + 1` rows.
-    pub(crate) fn cut(rows: &[Row], limit: i64, read: impl Fn(&Row) -> Result<T, Error>, id: impl Fn(&T) -> Uuid) -> Result<Self, Error> {
+    pub(crate) fn cut(
+        rows: &[Row],
+        limit: i64,
+        read: impl Fn(&Row) -> Result<T, Error>,
+        id: impl Fn(&T) -> Uuid,
+    ) -> Result<Self, Error> {
         let items = rows.iter().take(bound(limit)).map(read).collect::<Result<Vec<_>, _>>()?;
         let next = if rows.len() > items.len() { items.last().map(id) } else { None };
         Ok(Self { items, next })
@@ -74,6 +81,11 @@ fn before(key: PageKey) -> Uuid {
 /// Refuses what the actor may not do to a row of their tenant.
 fn guard(change: &Change, permission: Permission, resource: &Resource) -> Result<(), Error> {
     if allows(&change.grants, permission, resource) { Ok(()) } else { Err(Error::Denied) }
+}
+
+/// Refuses to hand out what the actor does not hold. The server itself, and a command on the database, hold everything.
+fn hands_out(change: &Change, grant: &Grant) -> Result<(), Error> {
+    if change.actor_id.is_none() { Ok(()) } else { guard(change, grant.permission, &grant.resource) }
 }
 
 /// The workspace's resource, or the tenant's without one.

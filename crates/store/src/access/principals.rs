@@ -38,43 +38,63 @@ pub(super) async fn exists(tx: &mut Tx, tenant: TenantId, id: PrincipalId) -> Re
 
 impl Store {
     /// Creates a principal.
-    pub async fn principal_create(&self, change: Change, new: PrincipalCreate) -> Result<Changed<PrincipalView>, Error> {
+    pub async fn principal_create(
+        &self,
+        change: Change,
+        new: PrincipalCreate,
+    ) -> Result<Changed<PrincipalView>, Error> {
         self.db
-            .change(change, new, |tx, (change, new)| Box::pin(async move {
-                let view = PrincipalView {
-                    id: fresh_id().into(),
-                    kind: new.kind,
-                    display_name: new.display_name.clone(),
-                    status: PrincipalStatus::Active,
-                    version: 1,
-                    created_at: change.now,
-                };
-                let row = params![
-                    view.id, change.tenant_id, text_of(&view.kind)?, &view.display_name, text_of(&view.status)?, change.now
-                ];
-                tx.execute(&INSERT, row).await?;
-                tx.append(change.event(&PRINCIPAL_CREATED, view.id, None, &payload(&view))?);
-                Ok(view)
-            }))
+            .change(change, new, |tx, (change, new)| {
+                Box::pin(async move {
+                    let view = PrincipalView {
+                        id: fresh_id().into(),
+                        kind: new.kind,
+                        display_name: new.display_name.clone(),
+                        status: PrincipalStatus::Active,
+                        version: 1,
+                        created_at: change.now,
+                    };
+                    let row = params![
+                        view.id,
+                        change.tenant_id,
+                        text_of(&view.kind)?,
+                        &view.display_name,
+                        text_of(&view.status)?,
+                        change.now
+                    ];
+                    tx.execute(&INSERT, row).await?;
+                    tx.append(change.event(&PRINCIPAL_CREATED, view.id, None, &payload(&view))?);
+                    Ok(view)
+                })
+            })
             .await
     }
 
     /// One principal.
     pub async fn principal_get(&self, tenant: TenantId, id: PrincipalId) -> Result<PrincipalView, Error> {
         self.db
-            .read((tenant, id), |tx, (tenant, id)| Box::pin(async move {
-                view(&tx.query_opt(&GET, params![*tenant, *id]).await?.ok_or(Error::NotFound("principal"))?)
-            }))
+            .read((tenant, id), |tx, (tenant, id)| {
+                Box::pin(async move {
+                    view(&tx.query_opt(&GET, params![*tenant, *id]).await?.ok_or(Error::NotFound("principal"))?)
+                })
+            })
             .await
     }
 
     /// Principals, newest first.
-    pub async fn principal_list(&self, tenant: TenantId, key: PageKey, limit: i64) -> Result<Page<PrincipalView>, Error> {
+    pub async fn principal_list(
+        &self,
+        tenant: TenantId,
+        key: PageKey,
+        limit: i64,
+    ) -> Result<Page<PrincipalView>, Error> {
         self.db
-            .read((tenant, key, limit), |tx, (tenant, key, limit)| Box::pin(async move {
-                let rows = tx.query(&LIST, params![*tenant, before(*key), *limit + 1]).await?;
-                Page::cut(&rows, *limit, view, |v| v.id.uuid())
-            }))
+            .read((tenant, key, limit), |tx, (tenant, key, limit)| {
+                Box::pin(async move {
+                    let rows = tx.query(&LIST, params![*tenant, before(*key), *limit + 1]).await?;
+                    Page::cut(&rows, *limit, view, |v| v.id.uuid())
+                })
+            })
             .await
     }
 
@@ -86,26 +106,31 @@ impl Store {
         patch: PrincipalPatch,
     ) -> Result<Changed<PrincipalView>, Error> {
         self.db
-            .change(change, (id, patch), |tx, (change, (id, patch))| Box::pin(async move {
-                let row = tx.query_opt(&LOCK, params![change.tenant_id, *id]).await?.ok_or(Error::NotFound("principal"))?;
-                let old = view(&row)?;
-                change.check_version(old.version)?;
-                let mut new = old.clone();
-                if let Some(name) = &patch.display_name {
-                    new.display_name.clone_from(name);
-                }
-                new.status = patch.status.unwrap_or(old.status);
-                if new == old {
-                    return Ok(old);
-                }
-                new.version += 1;
-                let row = params![change.tenant_id, *id, &new.display_name, text_of(&new.status)?, new.version];
-                tx.execute(&UPDATE, row).await?;
-                let disabled = old.status == PrincipalStatus::Active && new.status == PrincipalStatus::Disabled;
-                let kind = if disabled { &PRINCIPAL_DISABLED } else { &PRINCIPAL_UPDATED };
-                tx.append(change.event(kind, *id, None, &payload(&new))?);
-                Ok(new)
-            }))
+            .change(change, (id, patch), |tx, (change, (id, patch))| {
+                Box::pin(async move {
+                    let row = tx
+                        .query_opt(&LOCK, params![change.tenant_id, *id])
+                        .await?
+                        .ok_or(Error::NotFound("principal"))?;
+                    let old = view(&row)?;
+                    change.check_version(old.version)?;
+                    let mut new = old.clone();
+                    if let Some(name) = &patch.display_name {
+                        new.display_name.clone_from(name);
+                    }
+                    new.status = patch.status.unwrap_or(old.status);
+                    if new == old {
+                        return Ok(old);
+                    }
+                    new.version += 1;
+                    let row = params![change.tenant_id, *id, &new.display_name, text_of(&new.status)?, new.version];
+                    tx.execute(&UPDATE, row).await?;
+                    let disabled = old.status == PrincipalStatus::Active && new.status == PrincipalStatus::Disabled;
+                    let kind = if disabled { &PRINCIPAL_DISABLED } else { &PRINCIPAL_UPDATED };
+                    tx.append(change.event(kind, *id, None, &payload(&new))?);
+                    Ok(new)
+                })
+            })
             .await
     }
 }

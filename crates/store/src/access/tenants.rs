@@ -32,29 +32,64 @@ impl Store {
         key: KeyDraft,
     ) -> Result<Changed<TenantBootstrapped>, Error> {
         self.db
-            .change(change, (name, key), |tx, (change, (name, key))| Box::pin(async move {
-                let (tenant_id, principal_id) = (TenantId(fresh_id()), PrincipalId(fresh_id()));
-                let (key_id, grant_id) = (ApiKeyId(fresh_id()), GrantId(fresh_id()));
-                let change = &Change { tenant_id, actor_id: Some(principal_id), ..change.clone() };
-                let (kind, status) = (PrincipalKind::Human, PrincipalStatus::Active);
-                let resource = Resource::Tenant;
-                tx.execute(&INSERT, params![tenant_id, name, change.now]).await?;
-                let row = params![principal_id, tenant_id, text_of(&kind)?, "administrator", text_of(&status)?, change.now];
-                tx.execute(&principals::INSERT, row).await?;
-                let row = params![grant_id, tenant_id, principal_id, Permission::All.as_str(), resource.to_string(), change.now];
-                tx.execute(&grants::INSERT, row).await?;
-                let row = params![key_id, tenant_id, principal_id, key.hash.as_slice(), &key.prefix, key.expires_at, change.now];
-                tx.execute(&keys::INSERT, row).await?;
-                let display_name = "administrator".to_owned();
-                tx.append(change.event(&tenant::TENANT_BOOTSTRAPPED, tenant_id, None, &tenant::TenantBootstrapped { name: name.clone() })?);
-                let payload = access::PrincipalChange { kind, display_name, status };
-                tx.append(change.event(&access::PRINCIPAL_CREATED, principal_id, None, &payload)?);
-                let payload = access::GrantChange { principal_id: Some(principal_id), role_id: None, permission: Permission::All, resource };
-                tx.append(change.event(&access::GRANT_CREATED, grant_id, None, &payload)?);
-                let payload = access::ApiKeyChange { principal_id, prefix: key.prefix.clone(), expires_at: key.expires_at };
-                tx.append(change.event(&access::API_KEY_CREATED, key_id, None, &payload)?);
-                Ok(TenantBootstrapped { tenant_id, principal_id, api_key: Some(key.secret.clone()) })
-            }))
+            .change(change, (name, key), |tx, (change, (name, key))| {
+                Box::pin(async move {
+                    let (tenant_id, principal_id) = (TenantId(fresh_id()), PrincipalId(fresh_id()));
+                    let (key_id, grant_id) = (ApiKeyId(fresh_id()), GrantId(fresh_id()));
+                    let change = &Change { tenant_id, actor_id: Some(principal_id), ..change.clone() };
+                    let (kind, status) = (PrincipalKind::Human, PrincipalStatus::Active);
+                    let resource = Resource::Tenant;
+                    tx.execute(&INSERT, params![tenant_id, name, change.now]).await?;
+                    let row = params![
+                        principal_id,
+                        tenant_id,
+                        text_of(&kind)?,
+                        "administrator",
+                        text_of(&status)?,
+                        change.now
+                    ];
+                    tx.execute(&principals::INSERT, row).await?;
+                    let row = params![
+                        grant_id,
+                        tenant_id,
+                        principal_id,
+                        Permission::All.as_str(),
+                        resource.to_string(),
+                        change.now
+                    ];
+                    tx.execute(&grants::INSERT, row).await?;
+                    let row = params![
+                        key_id,
+                        tenant_id,
+                        principal_id,
+                        key.hash.as_slice(),
+                        &key.prefix,
+                        key.expires_at,
+                        change.now
+                    ];
+                    tx.execute(&keys::INSERT, row).await?;
+                    let display_name = "administrator".to_owned();
+                    tx.append(change.event(
+                        &tenant::TENANT_BOOTSTRAPPED,
+                        tenant_id,
+                        None,
+                        &tenant::TenantBootstrapped { name: name.clone() },
+                    )?);
+                    let payload = access::PrincipalChange { kind, display_name, status };
+                    tx.append(change.event(&access::PRINCIPAL_CREATED, principal_id, None, &payload)?);
+                    let payload = access::GrantChange {
+                        principal_id: Some(principal_id),
+                        role_id: None,
+                        permission: Permission::All,
+                        resource,
+                    };
+                    tx.append(change.event(&access::GRANT_CREATED, grant_id, None, &payload)?);
+                    let payload =
+                        access::ApiKeyChange { principal_id, prefix: key.prefix.clone(), expires_at: key.expires_at };
+                    tx.append(change.event(&access::API_KEY_CREATED, key_id, None, &payload)?);
+                    Ok(TenantBootstrapped { tenant_id, principal_id, api_key: Some(key.secret.clone()) })
+                })
+            })
             .await
     }
 

@@ -84,7 +84,12 @@ async fn open_parent(tx: &mut Tx, change: &Change, parent: Option<WorkspaceId>) 
 
 async fn save(tx: &mut Tx, change: &Change, workspace: &WorkspaceView) -> Result<(), Error> {
     let row = params![
-        change.tenant_id, workspace.id, &workspace.name, workspace.parent_id, workspace.archived_at, workspace.version
+        change.tenant_id,
+        workspace.id,
+        &workspace.name,
+        workspace.parent_id,
+        workspace.archived_at,
+        workspace.version
     ];
     tx.execute(&UPDATE, row).await.map(|_| ())
 }
@@ -100,26 +105,37 @@ fn payload(workspace: &WorkspaceView, previous_parent_id: Option<WorkspaceId>) -
 
 impl Store {
     /// Creates a workspace; needs `workspaces.manage` on its parent, or on the tenant for one at the top.
-    pub async fn workspace_create(&self, change: Change, new: WorkspaceCreate) -> Result<Changed<WorkspaceView>, Error> {
+    pub async fn workspace_create(
+        &self,
+        change: Change,
+        new: WorkspaceCreate,
+    ) -> Result<Changed<WorkspaceView>, Error> {
         self.db
-            .change(change, new, |tx, (change, new)| Box::pin(async move {
-                tenants::lock(tx, change.tenant_id).await?;
-                let above = open_parent(tx, change, new.parent_id).await?;
-                if count(&above) >= MAX_DEPTH {
-                    return Err(Error::Conflict(format!("workspaces nest at most {MAX_DEPTH} deep")));
-                }
-                let workspace = WorkspaceView {
-                    id: fresh_id().into(),
-                    name: new.name.clone(),
-                    parent_id: new.parent_id,
-                    archived_at: None,
-                    version: 1,
-                };
-                let row = params![workspace.id, change.tenant_id, workspace.parent_id, &workspace.name, change.now];
-                tx.execute(&INSERT, row).await?;
-                tx.append(change.event(&WORKSPACE_CREATED, workspace.id, Some(workspace.id), &payload(&workspace, None))?);
-                Ok(workspace)
-            }))
+            .change(change, new, |tx, (change, new)| {
+                Box::pin(async move {
+                    tenants::lock(tx, change.tenant_id).await?;
+                    let above = open_parent(tx, change, new.parent_id).await?;
+                    if count(&above) >= MAX_DEPTH {
+                        return Err(Error::Conflict(format!("workspaces nest at most {MAX_DEPTH} deep")));
+                    }
+                    let workspace = WorkspaceView {
+                        id: fresh_id().into(),
+                        name: new.name.clone(),
+                        parent_id: new.parent_id,
+                        archived_at: None,
+                        version: 1,
+                    };
+                    let row = params![workspace.id, change.tenant_id, workspace.parent_id, &workspace.name, change.now];
+                    tx.execute(&INSERT, row).await?;
+                    tx.append(change.event(
+                        &WORKSPACE_CREATED,
+                        workspace.id,
+                        Some(workspace.id),
+                        &payload(&workspace, None),
+                    )?);
+                    Ok(workspace)
+                })
+            })
             .await
     }
 
@@ -129,12 +145,19 @@ impl Store {
     }
 
     /// Workspaces, newest first.
-    pub async fn workspace_list(&self, tenant: TenantId, key: PageKey, limit: i64) -> Result<Page<WorkspaceView>, Error> {
+    pub async fn workspace_list(
+        &self,
+        tenant: TenantId,
+        key: PageKey,
+        limit: i64,
+    ) -> Result<Page<WorkspaceView>, Error> {
         self.db
-            .read((tenant, key, limit), |tx, (tenant, key, limit)| Box::pin(async move {
-                let rows = tx.query(&LIST, params![*tenant, before(*key), *limit + 1]).await?;
-                Page::cut(&rows, *limit, view, |v| v.id.uuid())
-            }))
+            .read((tenant, key, limit), |tx, (tenant, key, limit)| {
+                Box::pin(async move {
+                    let rows = tx.query(&LIST, params![*tenant, before(*key), *limit + 1]).await?;
+                    Page::cut(&rows, *limit, view, |v| v.id.uuid())
+                })
+            })
             .await
     }
 
@@ -146,17 +169,19 @@ impl Store {
         patch: WorkspacePatch,
     ) -> Result<Changed<WorkspaceView>, Error> {
         self.db
-            .change(change, (id, patch), |tx, (change, (id, patch))| Box::pin(async move {
-                let mut workspace = lock(tx, change, *id).await?;
-                match &patch.name {
-                    Some(name) if *name != workspace.name => workspace.name.clone_from(name),
-                    _ => return Ok(workspace),
-                }
-                workspace.version += 1;
-                save(tx, change, &workspace).await?;
-                tx.append(change.event(&WORKSPACE_UPDATED, *id, Some(*id), &payload(&workspace, None))?);
-                Ok(workspace)
-            }))
+            .change(change, (id, patch), |tx, (change, (id, patch))| {
+                Box::pin(async move {
+                    let mut workspace = lock(tx, change, *id).await?;
+                    match &patch.name {
+                        Some(name) if *name != workspace.name => workspace.name.clone_from(name),
+                        _ => return Ok(workspace),
+                    }
+                    workspace.version += 1;
+                    save(tx, change, &workspace).await?;
+                    tx.append(change.event(&WORKSPACE_UPDATED, *id, Some(*id), &payload(&workspace, None))?);
+                    Ok(workspace)
+                })
+            })
             .await
     }
 
@@ -168,56 +193,60 @@ impl Store {
         parent_id: Option<WorkspaceId>,
     ) -> Result<Changed<WorkspaceView>, Error> {
         self.db
-            .change(change, (id, parent_id), |tx, (change, (id, parent_id))| Box::pin(async move {
-                tenants::lock(tx, change.tenant_id).await?;
-                let mut workspace = lock(tx, change, *id).await?;
-                let above = open_parent(tx, change, *parent_id).await?;
-                if above.contains(id) {
-                    return Err(Error::Conflict("a workspace cannot move below itself".into()));
-                }
-                let height: i64 = tx.query_one(&HEIGHT, params![change.tenant_id, *id]).await?.get(0)?;
-                if count(&above) + height > MAX_DEPTH {
-                    return Err(Error::Conflict(format!("workspaces nest at most {MAX_DEPTH} deep")));
-                }
-                let previous = workspace.parent_id;
-                if previous == *parent_id {
-                    return Ok(workspace);
-                }
-                workspace.parent_id = *parent_id;
-                workspace.version += 1;
-                save(tx, change, &workspace).await?;
-                tx.append(change.event(&WORKSPACE_MOVED, *id, Some(*id), &payload(&workspace, previous))?);
-                if let Some(previous) = previous {
-                    let left = EntityLeft {
-                        left_entity_type: "workspace".into(),
-                        left_entity_id: id.to_string(),
-                        to_workspace_id: *parent_id,
-                    };
-                    tx.append(change.event(&WORKSPACE_ENTITY_LEFT, previous, Some(previous), &left)?);
-                }
-                Ok(workspace)
-            }))
+            .change(change, (id, parent_id), |tx, (change, (id, parent_id))| {
+                Box::pin(async move {
+                    tenants::lock(tx, change.tenant_id).await?;
+                    let mut workspace = lock(tx, change, *id).await?;
+                    let above = open_parent(tx, change, *parent_id).await?;
+                    if above.contains(id) {
+                        return Err(Error::Conflict("a workspace cannot move below itself".into()));
+                    }
+                    let height: i64 = tx.query_one(&HEIGHT, params![change.tenant_id, *id]).await?.get(0)?;
+                    if count(&above) + height > MAX_DEPTH {
+                        return Err(Error::Conflict(format!("workspaces nest at most {MAX_DEPTH} deep")));
+                    }
+                    let previous = workspace.parent_id;
+                    if previous == *parent_id {
+                        return Ok(workspace);
+                    }
+                    workspace.parent_id = *parent_id;
+                    workspace.version += 1;
+                    save(tx, change, &workspace).await?;
+                    tx.append(change.event(&WORKSPACE_MOVED, *id, Some(*id), &payload(&workspace, previous))?);
+                    if let Some(previous) = previous {
+                        let left = EntityLeft {
+                            left_entity_type: "workspace".into(),
+                            left_entity_id: id.to_string(),
+                            to_workspace_id: *parent_id,
+                        };
+                        tx.append(change.event(&WORKSPACE_ENTITY_LEFT, previous, Some(previous), &left)?);
+                    }
+                    Ok(workspace)
+                })
+            })
             .await
     }
 
     /// Archives a workspace without active ones below it; an archived one stays so.
     pub async fn workspace_archive(&self, change: Change, id: WorkspaceId) -> Result<Changed<WorkspaceView>, Error> {
         self.db
-            .change(change, id, |tx, (change, id)| Box::pin(async move {
-                tenants::lock(tx, change.tenant_id).await?;
-                let mut workspace = lock(tx, change, *id).await?;
-                if workspace.archived_at.is_some() {
-                    return Ok(workspace);
-                }
-                if tx.query_opt(&ACTIVE_CHILD, params![change.tenant_id, *id]).await?.is_some() {
-                    return Err(Error::Conflict("the workspace has active workspaces below it".into()));
-                }
-                workspace.archived_at = Some(change.now);
-                workspace.version += 1;
-                save(tx, change, &workspace).await?;
-                tx.append(change.event(&WORKSPACE_ARCHIVED, *id, Some(*id), &payload(&workspace, None))?);
-                Ok(workspace)
-            }))
+            .change(change, id, |tx, (change, id)| {
+                Box::pin(async move {
+                    tenants::lock(tx, change.tenant_id).await?;
+                    let mut workspace = lock(tx, change, *id).await?;
+                    if workspace.archived_at.is_some() {
+                        return Ok(workspace);
+                    }
+                    if tx.query_opt(&ACTIVE_CHILD, params![change.tenant_id, *id]).await?.is_some() {
+                        return Err(Error::Conflict("the workspace has active workspaces below it".into()));
+                    }
+                    workspace.archived_at = Some(change.now);
+                    workspace.version += 1;
+                    save(tx, change, &workspace).await?;
+                    tx.append(change.event(&WORKSPACE_ARCHIVED, *id, Some(*id), &payload(&workspace, None))?);
+                    Ok(workspace)
+                })
+            })
             .await
     }
 }

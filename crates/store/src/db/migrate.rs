@@ -82,7 +82,8 @@ fn migrate_sqlite(connection: &mut rusqlite::Connection) -> Result<(), Error> {
 }
 
 fn look_at_sqlite(connection: &rusqlite::Connection) -> Result<(), Error> {
-    let applied = if connection.table_exists(None, "schema_migration")? { applied_on_sqlite(connection)? } else { Vec::new() };
+    let applied =
+        if connection.table_exists(None, "schema_migration")? { applied_on_sqlite(connection)? } else { Vec::new() };
     up_to_date(&applied, |m| m.sqlite)
 }
 
@@ -107,12 +108,17 @@ fn pending(
 ) -> Result<impl Iterator<Item = &'static Migration>, Error> {
     for (number, sum) in applied {
         match MIGRATIONS.iter().find(|m| m.number == *number) {
-            None => return Err(Error::Configuration(format!(
-                "the database has migration {number}, which this version of courant does not know; use a newer one"
-            ))),
-            Some(m) if checksum(text(m)) != *sum => return Err(Error::Configuration(format!(
-                "migration {} was applied from another text than this version's", m.name
-            ))),
+            None => {
+                return Err(Error::Configuration(format!(
+                    "the database has migration {number}, which this version of courant does not know; use a newer one"
+                )));
+            }
+            Some(m) if checksum(text(m)) != *sum => {
+                return Err(Error::Configuration(format!(
+                    "migration {} was applied from another text than this version's",
+                    m.name
+                )));
+            }
             Some(_) => {}
         }
     }

@@ -19,7 +19,8 @@ const ATTEMPTS: u32 = 5;
 
 /// Bounds on what one statement, one lock wait and one idle transaction of ours may take: a unit that appended holds
 /// readers back until it ends, so it must end. Planning is kept generic-safe and free of JIT.
-const SESSION: &str = "-c statement_timeout=30s -c lock_timeout=10s -c idle_in_transaction_session_timeout=30s -c jit=off";
+const SESSION: &str =
+    "-c statement_timeout=30s -c lock_timeout=10s -c idle_in_transaction_session_timeout=30s -c jit=off";
 
 #[derive(Clone, Debug)]
 pub struct Pool(deadpool_postgres::Pool);
@@ -29,7 +30,9 @@ impl Pool {
         let (url, tls) = tls_of(url)?;
         let mut config: Config = url.parse().map_err(|_| {
             // The parser's own words could repeat the password.
-            Error::Configuration("the PostgreSQL URL cannot be read; expected postgres://user:password@host/database".into())
+            Error::Configuration(
+                "the PostgreSQL URL cannot be read; expected postgres://user:password@host/database".into(),
+            )
         })?;
         config
             .application_name("courant")
@@ -136,7 +139,11 @@ impl Tx {
                 client.batch_execute("ROLLBACK").await?;
             }
             *begun = false;
-            return if committing { Ok(appended) } else { Err(Error::Unavailable("rolled back by the barrier".into())) };
+            return if committing {
+                Ok(appended)
+            } else {
+                Err(Error::Unavailable("rolled back by the barrier".into()))
+            };
         }
         #[cfg(not(feature = "testing"))]
         let _ = ending;
@@ -162,7 +169,8 @@ impl Tx {
 /// A connection that may still stand inside a transaction never goes back to the pool.
 impl Drop for Tx {
     fn drop(&mut self) {
-        if let Connection::Postgres { client, begun: true } = std::mem::replace(&mut self.connection, Connection::Gone) {
+        if let Connection::Postgres { client, begun: true } = std::mem::replace(&mut self.connection, Connection::Gone)
+        {
             drop(Object::take(client));
         }
     }
@@ -207,7 +215,9 @@ fn tls_of(url: &str) -> Result<(String, Option<rustls::ClientConfig>), Error> {
     match mode {
         "disable" | "allow" | "prefer" => Ok((url, None)),
         "require" | "verify-ca" | "verify-full" => Ok((url, Some(verifying(root.as_deref())?))),
-        other => Err(Error::Configuration(format!("sslmode={other:?} is not one of disable, allow, prefer, require, verify-ca, verify-full"))),
+        other => Err(Error::Configuration(format!(
+            "sslmode={other:?} is not one of disable, allow, prefer, require, verify-ca, verify-full"
+        ))),
     }
 }
 

@@ -38,7 +38,9 @@ struct Inner {
 impl Handle {
     pub async fn open(path: &str, options: &crate::Options) -> Result<Self, Error> {
         if path.is_empty() {
-            return Err(Error::Configuration("the SQLite URL names no file; expected sqlite:///path/to/courant.db".into()));
+            return Err(Error::Configuration(
+                "the SQLite URL names no file; expected sqlite:///path/to/courant.db".into(),
+            ));
         }
         let path = PathBuf::from(path);
         let (exclusive, create) = (options.exclusive, options.migrate);
@@ -52,6 +54,11 @@ impl Handle {
         let path = path.canonicalize().unwrap_or(path);
         check_owner(&path)?;
         let lock = if exclusive { Some(lock(&path)?) } else { None };
+        if !create && matches!(path.try_exists(), Ok(false)) {
+            let shown = path.display();
+            let message = format!("there is no database {shown}; start the server or run `courant migrate` to make it");
+            return Err(Error::Configuration(message));
+        }
         let writer = connect(&path, create)?;
         let (sender, mut jobs) = mpsc::channel::<Job>(QUEUE);
         std::thread::Builder::new()
@@ -191,7 +198,9 @@ fn check_owner(path: &Path) -> Result<(), Error> {
     match (std::fs::metadata(path), std::fs::metadata("/proc/self")) {
         (Ok(file), Ok(own)) if file.uid() != own.uid() => Err(Error::Configuration(format!(
             "{} belongs to the user with id {}, this process runs as {}; run it as that user",
-            path.display(), file.uid(), own.uid()
+            path.display(),
+            file.uid(),
+            own.uid()
         ))),
         _ => Ok(()),
     }
@@ -206,7 +215,7 @@ fn lock(path: &Path) -> Result<File, Error> {
         .truncate(false)
         .write(true)
         .open(&lock_path)
-        .map_err(|e| Error::Unavailable(format!("{shown}: {e}")))?;
+        .map_err(|e| Error::Unavailable(format!("{}: its lock file {shown}: {e}", path.display())))?;
     file.try_lock().map_err(|_| Error::Configuration(format!("another server runs on {}", path.display())))?;
     Ok(file)
 }

@@ -33,9 +33,9 @@ async fn add(db: &Db, id: Uuid) {
 }
 
 async fn beat(db: &Db, id: Uuid) -> Result<Option<Timestamp>, Error> {
-    let read = db.read(id, |tx, id| Box::pin(async move {
-        tx.query_opt(&BEAT, params![*id]).await?.map(|row| row.get(0)).transpose()
-    }));
+    let read = db.read(id, |tx, id| {
+        Box::pin(async move { tx.query_opt(&BEAT, params![*id]).await?.map(|row| row.get(0)).transpose() })
+    });
     read.await
 }
 
@@ -44,11 +44,13 @@ async fn on_sqlite_a_unit_that_waits_for_something_else_is_rolled_back_and_repor
     let database = TestDatabase::sqlite();
     let db = Db::open(&Options::server(database.url())).await.unwrap();
     let (lost, kept) = (Uuid::from_u128(1), Uuid::from_u128(2));
-    let waits = db.write(lost, |tx, id| Box::pin(async move {
-        tx.execute(&ADD, params![*id, 0_i64]).await?;
-        tokio::task::yield_now().await;
-        Ok(())
-    }));
+    let waits = db.write(lost, |tx, id| {
+        Box::pin(async move {
+            tx.execute(&ADD, params![*id, 0_i64]).await?;
+            tokio::task::yield_now().await;
+            Ok(())
+        })
+    });
     assert!(matches!(waits.await, Err(Error::Panicked(_))));
     add(&db, kept).await;
     assert_eq!(beat(&db, lost).await.unwrap(), None);
@@ -60,16 +62,20 @@ async fn a_unit_that_fails_or_panics_after_a_write_leaves_nothing_on_its_connect
     for (db, _database) in databases().await {
         let lost = Uuid::from_u128(1);
         for _ in 0..40 {
-            let fails = db.write(lost, |tx, id| Box::pin(async move {
-                tx.execute(&ADD, params![*id, 0_i64]).await?;
-                Err::<(), _>(Error::Denied)
-            }));
+            let fails = db.write(lost, |tx, id| {
+                Box::pin(async move {
+                    tx.execute(&ADD, params![*id, 0_i64]).await?;
+                    Err::<(), _>(Error::Denied)
+                })
+            });
             assert!(matches!(fails.await, Err(Error::Denied)));
-            let panics = db.write(lost, |tx, id| Box::pin(async move {
-                tx.execute(&ADD, params![*id, 0_i64]).await?;
-                assert!(id.is_nil(), "a unit that panics on purpose");
-                Ok(())
-            }));
+            let panics = db.write(lost, |tx, id| {
+                Box::pin(async move {
+                    tx.execute(&ADD, params![*id, 0_i64]).await?;
+                    assert!(id.is_nil(), "a unit that panics on purpose");
+                    Ok(())
+                })
+            });
             assert!(matches!(panics.await, Err(Error::Panicked(_))));
         }
         assert_eq!(beat(&db, lost).await.unwrap(), None);
@@ -103,13 +109,15 @@ async fn a_unit_that_met_a_deadlock_runs_again() {
     for order in [[one, two], [two, one]] {
         let (db, both, runs) = (db.clone(), Arc::clone(&both_hold_one), Arc::clone(&runs));
         tasks.spawn(async move {
-            let unit = db.write((order, both, runs), |tx, (order, both, runs)| Box::pin(async move {
-                tx.execute(&RAISE, params![order[0], 1_i64]).await?;
-                if runs.fetch_add(1, Ordering::SeqCst) < 2 {
-                    both.wait().await;
-                }
-                tx.execute(&RAISE, params![order[1], 1_i64]).await
-            }));
+            let unit = db.write((order, both, runs), |tx, (order, both, runs)| {
+                Box::pin(async move {
+                    tx.execute(&RAISE, params![order[0], 1_i64]).await?;
+                    if runs.fetch_add(1, Ordering::SeqCst) < 2 {
+                        both.wait().await;
+                    }
+                    tx.execute(&RAISE, params![order[1], 1_i64]).await
+                })
+            });
             unit.await.unwrap();
         });
     }

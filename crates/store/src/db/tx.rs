@@ -47,7 +47,10 @@ pub struct Tx {
 }
 
 pub(super) enum Connection {
-    Postgres { client: deadpool_postgres::Object, begun: bool },
+    Postgres {
+        client: deadpool_postgres::Object,
+        begun: bool,
+    },
     Sqlite(rusqlite::Connection),
     /// Handed back.
     Gone,
@@ -147,9 +150,7 @@ impl Tx {
             }
             Connection::Sqlite(connection) => {
                 let mut prepared = connection.prepare_cached(statement.text(Dialect::Sqlite))?;
-                rows.iter()
-                    .map(|row| Ok(prepared.execute(rusqlite::params_from_iter(row))? as u64))
-                    .collect()
+                rows.iter().map(|row| Ok(prepared.execute(rusqlite::params_from_iter(row))? as u64)).collect()
             }
             Connection::Gone => Err(Error::gone()),
         }
@@ -164,10 +165,9 @@ impl Tx {
                 .await
                 .map(|_| ())
                 .map_err(|e| named(format!("{e:?}"))),
-            Connection::Sqlite(connection) => connection
-                .prepare_cached(statement.text(Dialect::Sqlite))
-                .map(|_| ())
-                .map_err(|e| named(e.to_string())),
+            Connection::Sqlite(connection) => {
+                connection.prepare_cached(statement.text(Dialect::Sqlite)).map(|_| ()).map_err(|e| named(e.to_string()))
+            }
             Connection::Gone => Err(Error::gone()),
         }
     }

@@ -105,9 +105,7 @@ impl LiteToSql for Value {
 }
 
 fn json<T: serde::Serialize>(list: &T) -> rusqlite::Result<ToSqlOutput<'static>> {
-    serde_json::to_string(list)
-        .map(ToSqlOutput::from)
-        .map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))
+    serde_json::to_string(list).map(ToSqlOutput::from).map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))
 }
 
 /// One row of an answer.

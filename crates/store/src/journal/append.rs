@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use courant_api::{EventId, TenantId, WorkspaceId};
-use uuid::Uuid;
 use serde_json::value::RawValue;
+use uuid::Uuid;
 
 use crate::change::{Change, fresh_id};
 use crate::db::{Appended, Db, NewEvent, Row, Statement, Tx, params};
@@ -83,19 +83,22 @@ impl Store {
 }
 
 /// Appends several requests in one unit of work; each is refused or appended as a whole, whatever becomes of the others.
-pub(super) async fn append_all(db: &Db, requests: Vec<Request>) -> Result<Vec<Result<Vec<AppendOutcome>, Error>>, Error> {
-    let committed = db.write(requests, |tx, requests| Box::pin(async move {
-        let mut batch = Batch::look_up(tx, requests).await?;
-        Ok(requests.iter().map(|request| batch.place(tx, request)).collect::<Vec<_>>())
-    }));
+pub(super) async fn append_all(
+    db: &Db,
+    requests: Vec<Request>,
+) -> Result<Vec<Result<Vec<AppendOutcome>, Error>>, Error> {
+    let committed = db.write(requests, |tx, requests| {
+        Box::pin(async move {
+            let mut batch = Batch::look_up(tx, requests).await?;
+            Ok(requests.iter().map(|request| batch.place(tx, request)).collect::<Vec<_>>())
+        })
+    });
     let committed = committed.await?;
     let outcome = |place: Place| match place {
         Place::Stored(id, seq) => Ok(AppendOutcome { id, seq, duplicate: true }),
         Place::New(n) | Place::Again(n) => {
-            let Appended { id, seq } = *committed
-                .appended
-                .get(n)
-                .ok_or_else(|| Error::Corrupt("an append answered too few rows".into()))?;
+            let Appended { id, seq } =
+                *committed.appended.get(n).ok_or_else(|| Error::Corrupt("an append answered too few rows".into()))?;
             Ok(AppendOutcome { id, seq, duplicate: matches!(place, Place::Again(_)) })
         }
     };

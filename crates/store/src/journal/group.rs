@@ -106,7 +106,8 @@ async fn write(db: &Db, batch: Vec<Waiting>) {
             let text = error.to_string();
             let unavailable = matches!(error, Error::Unavailable(_));
             let mut first = Some(error);
-            let mut again = || if unavailable { Error::Unavailable(text.clone()) } else { Error::Database(text.clone()) };
+            let mut again =
+                || if unavailable { Error::Unavailable(text.clone()) } else { Error::Database(text.clone()) };
             requests.iter().map(|_| Err(first.take().unwrap_or_else(&mut again))).collect()
         }
     };

@@ -27,8 +27,20 @@ pub type Position = i64;
 /// Lists every text of the noun.
 #[cfg(feature = "testing")]
 pub(crate) static STATEMENTS: &[&Statement] = &[
-    &append::FIND_BY_IDS, &append::FIND_WORKSPACES, &page::BY_ID, &page::GREATEST, &page::PLAIN, &page::PLAIN_BACK,
-    &page::ENTITY, &page::ENTITY_BACK, &page::WALK, &page::WALK_BACK, &page::WORKSPACE_EXISTS, &page::SCAN, &page::NEXT_TIME, &page::FIRST_SINCE,
+    &append::FIND_BY_IDS,
+    &append::FIND_WORKSPACES,
+    &page::BY_ID,
+    &page::GREATEST,
+    &page::PLAIN,
+    &page::PLAIN_BACK,
+    &page::ENTITY,
+    &page::ENTITY_BACK,
+    &page::WALK,
+    &page::WALK_BACK,
+    &page::WORKSPACE_EXISTS,
+    &page::SCAN,
+    &page::NEXT_TIME,
+    &page::FIRST_SINCE,
 ];
 
 /// What names a journal in its cursors.
@@ -123,11 +135,13 @@ impl Store {
     pub async fn event_get(&self, tenant: TenantId, id: EventId) -> Result<Event, Error> {
         let identity = self.identity;
         self.db
-            .read((tenant, id), move |tx, (tenant, id)| Box::pin(async move {
-                let horizon = state(tx).await?.horizon;
-                let row = tx.query_opt(&page::BY_ID, params![*tenant, *id, horizon]).await?;
-                event(&row.ok_or(Error::NotFound("event"))?, 0, identity)
-            }))
+            .read((tenant, id), move |tx, (tenant, id)| {
+                Box::pin(async move {
+                    let horizon = state(tx).await?.horizon;
+                    let row = tx.query_opt(&page::BY_ID, params![*tenant, *id, horizon]).await?;
+                    event(&row.ok_or(Error::NotFound("event"))?, 0, identity)
+                })
+            })
             .await
     }
 }

@@ -65,7 +65,9 @@ macro_rules! subtree {
     ($root:literal) => {
         concat!(
             "RECURSIVE subtree(id) AS (
-                SELECT w.id FROM workspace w WHERE w.tenant_id = $1 AND w.id = ", $root, "
+                SELECT w.id FROM workspace w WHERE w.tenant_id = $1 AND w.id = ",
+            $root,
+            "
                 UNION
                 SELECT w.id FROM subtree s JOIN workspace w ON w.tenant_id = $1 AND w.parent_id = s.id)"
         )
@@ -77,25 +79,45 @@ macro_rules! subtree {
 macro_rules! matching {
     ($table:literal) => {
         concat!(
-            "(NOT $5 OR EXISTS (SELECT 1 FROM {texts $6} p WHERE substr(", $table, ".type, 1, length(p.value)) = p.value))
-             AND (NOT $7 OR ", $table, ".workspace_id IN (SELECT id FROM subtree))"
+            "(NOT $5 OR EXISTS (SELECT 1 FROM {texts $6} p WHERE substr(",
+            $table,
+            ".type, 1, length(p.value)) = p.value))
+             AND (NOT $7 OR ",
+            $table,
+            ".workspace_id IN (SELECT id FROM subtree))"
         )
     };
 }
 
 macro_rules! plain {
     ($order:literal) => {
-        concat!("SELECT ", event_columns!(), " FROM event e WHERE e.tenant_id = $1 AND e.seq > $2 AND e.seq <= $3
-            ORDER BY e.seq ", $order, " LIMIT $4")
+        concat!(
+            "SELECT ",
+            event_columns!(),
+            " FROM event e WHERE e.tenant_id = $1 AND e.seq > $2 AND e.seq <= $3
+            ORDER BY e.seq ",
+            $order,
+            " LIMIT $4"
+        )
     };
 }
 
 macro_rules! entity {
     ($order:literal) => {
-        concat!("WITH ", subtree!("$8"), " SELECT ", event_columns!(), " FROM event e
+        concat!(
+            "WITH ",
+            subtree!("$8"),
+            " SELECT ",
+            event_columns!(),
+            " FROM event e
             WHERE e.tenant_id = $1 AND e.entity_type = $9 AND e.entity_id = $10 AND e.seq > $2 AND e.seq <= $3
-                AND ", matching!("e"), "
-            ORDER BY e.seq ", $order, " LIMIT $4")
+                AND ",
+            matching!("e"),
+            "
+            ORDER BY e.seq ",
+            $order,
+            " LIMIT $4"
+        )
     };
 }
 
@@ -103,16 +125,31 @@ macro_rules! entity {
 /// page without a match, too.
 macro_rules! walk {
     ($order:literal, $last:literal) => {
-        concat!("WITH ", subtree!("$8"), ", scanned AS MATERIALIZED (
+        concat!(
+            "WITH ",
+            subtree!("$8"),
+            ", scanned AS MATERIALIZED (
                 SELECT s.seq, s.type, s.entity_type, s.workspace_id FROM event s
-                WHERE s.tenant_id = $1 AND s.seq > $2 AND s.seq <= $3 ORDER BY s.seq ", $order, " LIMIT $11
+                WHERE s.tenant_id = $1 AND s.seq > $2 AND s.seq <= $3 ORDER BY s.seq ",
+            $order,
+            " LIMIT $11
             ), matched AS (
-                SELECT s.seq FROM scanned s WHERE ", matching!("s"), " AND (NOT $9 OR s.entity_type = $10)
-                ORDER BY s.seq ", $order, " LIMIT $4
-            ), reach AS (SELECT count(*) AS looked_at, ", $last, "(seq) AS last FROM scanned)
-            SELECT r.looked_at, r.last, ", event_columns!(), " FROM reach r
+                SELECT s.seq FROM scanned s WHERE ",
+            matching!("s"),
+            " AND (NOT $9 OR s.entity_type = $10)
+                ORDER BY s.seq ",
+            $order,
+            " LIMIT $4
+            ), reach AS (SELECT count(*) AS looked_at, ",
+            $last,
+            "(seq) AS last FROM scanned)
+            SELECT r.looked_at, r.last, ",
+            event_columns!(),
+            " FROM reach r
                 LEFT JOIN matched m ON TRUE LEFT JOIN event e ON e.seq = m.seq
-            ORDER BY e.seq ", $order)
+            ORDER BY e.seq ",
+            $order
+        )
     };
 }
 
@@ -157,27 +194,25 @@ struct Found {
 
 impl Store {
     /// A page of the tenant's journal.
-    pub async fn event_page(
-        &self,
-        tenant: TenantId,
-        query: EventQuery,
-    ) -> Result<EventPage, Error> {
+    pub async fn event_page(&self, tenant: TenantId, query: EventQuery) -> Result<EventPage, Error> {
         self.db.read((tenant, query), |tx, (tenant, query)| Box::pin(page(tx, *tenant, query))).await
     }
 
     /// What every tenant appended after `after`.
     pub async fn journal_scan(&self, after: Position, limit: i64) -> Result<ScanBatch, Error> {
         self.db
-            .read((after, limit), |tx, (after, limit)| Box::pin(async move {
-                let State { identity, horizon, .. } = state(tx).await?;
-                let rows = tx.query(&SCAN, params![*after, horizon, *limit + 1]).await?;
-                let has_more = count(&rows) > *limit;
-                let events: Vec<_> =
-                    rows.iter().take(bound(*limit)).map(|row| event(row, 0, identity)).collect::<Result<_, _>>()?;
-                let last = events.last().map(|e| e.sequence);
-                let next = if has_more { last.unwrap_or(*after) } else { horizon.max(*after) };
-                Ok(ScanBatch { events, next, has_more })
-            }))
+            .read((after, limit), |tx, (after, limit)| {
+                Box::pin(async move {
+                    let State { identity, horizon, .. } = state(tx).await?;
+                    let rows = tx.query(&SCAN, params![*after, horizon, *limit + 1]).await?;
+                    let has_more = count(&rows) > *limit;
+                    let events: Vec<_> =
+                        rows.iter().take(bound(*limit)).map(|row| event(row, 0, identity)).collect::<Result<_, _>>()?;
+                    let last = events.last().map(|e| e.sequence);
+                    let next = if has_more { last.unwrap_or(*after) } else { horizon.max(*after) };
+                    Ok(ScanBatch { events, next, has_more })
+                })
+            })
             .await
     }
 }

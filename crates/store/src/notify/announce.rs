@@ -23,7 +23,7 @@ statements! { "announce":
         FROM integration i
         JOIN principal p ON p.tenant_id = i.tenant_id AND p.id = i.saved_by
         LEFT JOIN event e ON e.tenant_id = i.tenant_id AND e.id = i.created_event_id
-        WHERE i.enabled AND i.tenant_id IN {uuids $1} ORDER BY i.id";
+        WHERE i.enabled AND i.journal_types <> '[]' AND i.tenant_id IN {uuids $1} ORDER BY i.id";
     SUBTREE = "WITH RECURSIVE subtree(id) AS (
             SELECT w.id FROM workspace w WHERE w.tenant_id = $1 AND w.id = $2
             UNION
@@ -42,6 +42,8 @@ pub enum Announced {
     Moved {
         /// How many.
         deliveries: u64,
+        /// Integrations that were told nothing, because who saved them may not read events any more.
+        withheld: u64,
     },
     /// Another server moved the position meanwhile; nothing was done.
     Stale,
@@ -56,53 +58,72 @@ impl Store {
     }
 
     /// Queues what a page of events announces and moves the announcer from `from` to `next`.
-    pub async fn announce(&self, from: Position, next: Position, events: Vec<Event>, now: Timestamp) -> Result<Announced, Error> {
-        let done = self.db.write((from, next, events, now), |tx, (from, next, events, now)| Box::pin(async move {
-            let stands: Position = tx.query_one(&POSITION_LOCK, params![ANNOUNCER]).await?.get(0)?;
-            if stands != *from {
-                return Ok(Announced::Stale);
-            }
-            let deliveries = enqueue(tx, events, *now).await?;
-            tx.execute(&POSITION_MOVE, params![ANNOUNCER, *next, *now]).await?;
-            Ok(Announced::Moved { deliveries })
-        }));
+    pub async fn announce(
+        &self,
+        from: Position,
+        next: Position,
+        events: Vec<Event>,
+        now: Timestamp,
+    ) -> Result<Announced, Error> {
+        let done = self.db.write((from, next, events, now), |tx, (from, next, events, now)| {
+            Box::pin(async move {
+                let stands: Position = tx.query_one(&POSITION_LOCK, params![ANNOUNCER]).await?.get(0)?;
+                if stands != *from {
+                    return Ok(Announced::Stale);
+                }
+                let (deliveries, withheld) = enqueue(tx, events, *now).await?;
+                tx.execute(&POSITION_MOVE, params![ANNOUNCER, *next, *now]).await?;
+                Ok(Announced::Moved { deliveries, withheld })
+            })
+        });
         Ok(done.await?.value)
     }
 }
 
-async fn enqueue(tx: &mut Tx, events: &[Event], now: Timestamp) -> Result<u64, Error> {
-    let routes = routes(tx, events).await?;
+async fn enqueue(tx: &mut Tx, events: &[Event], now: Timestamp) -> Result<(u64, u64), Error> {
+    let (routes, withheld) = routes(tx, events).await?;
     let mut rows: Vec<Vec<Value>> = Vec::new();
     for event in events {
         for route in routes.get(&event.tenant_id).into_iter().flatten().filter(|route| matches(route, event)) {
             let notification = notification(fresh_id().into(), event);
             rows.push(
                 params![
-                    notification.id, event.tenant_id, route.integration_id, event.id, &notification.event_type,
-                    &event.event_type, now, to_json(&notification)?
+                    notification.id,
+                    event.tenant_id,
+                    route.integration_id,
+                    event.id,
+                    &notification.event_type,
+                    &event.event_type,
+                    now,
+                    to_json(&notification)?
                 ]
                 .to_vec(),
             );
         }
     }
     if rows.is_empty() {
-        return Ok(0);
+        return Ok((0, withheld));
     }
-    Ok(tx.execute_each(&ENQUEUE, &rows).await?.into_iter().sum())
+    Ok((tx.execute_each(&ENQUEUE, &rows).await?.into_iter().sum(), withheld))
 }
 
-/// The routes of the tenants that have events here, as they stand in this transaction.
-async fn routes(tx: &mut Tx, events: &[Event]) -> Result<HashMap<TenantId, Vec<Route>>, Error> {
+/// The routes of the tenants that have events here, as they stand in this transaction, and how many there would be more
+/// if who saved them might still read.
+async fn routes(tx: &mut Tx, events: &[Event]) -> Result<(HashMap<TenantId, Vec<Route>>, u64), Error> {
     let tenants: HashSet<_> = events.iter().map(|e| e.tenant_id.uuid()).collect();
     let mut routes: HashMap<TenantId, Vec<Route>> = HashMap::new();
     if tenants.is_empty() {
-        return Ok(routes);
+        return Ok((routes, 0));
     }
+    let mut withheld = 0;
     let mut rights = HashMap::new();
     for row in tx.query(&ROUTES, params![tenants.into_iter().collect::<Vec<_>>()]).await? {
         let (tenant, workspace): (TenantId, Option<WorkspaceId>) = (row.get(1)?, row.get(3)?);
         let active = row.get::<String>(5)? == "active";
         if !active || !saver_may_read(tx, &mut rights, tenant, row.get(4)?, workspace).await? {
+            let id: courant_api::IntegrationId = row.get(0)?;
+            tracing::warn!(integration.id = %id, "told nothing: the principal who saved it may not read events");
+            withheld += 1;
             continue;
         }
         let scope = match workspace {
@@ -117,7 +138,7 @@ async fn routes(tx: &mut Tx, events: &[Event]) -> Result<HashMap<TenantId, Vec<R
         let route = Route { integration_id: row.get(0)?, journal_types, workspace: scope, created_seq: row.get(6)? };
         routes.entry(tenant).or_default().push(route);
     }
-    Ok(routes)
+    Ok((routes, withheld))
 }
 
 type Rights = HashMap<(TenantId, PrincipalId), Vec<courant_core::access::Grant>>;
@@ -136,4 +157,3 @@ async fn saver_may_read(
     let resource = workspace.map_or(Resource::Tenant, Resource::Workspace);
     Ok(allows(&rights[&(tenant, saver)], Permission::EventsRead, &resource))
 }
-

@@ -151,8 +151,19 @@ async fn lock(tx: &mut Tx, change: &Change, id: IntegrationId, permission: Permi
 
 pub(super) async fn save(tx: &mut Tx, tenant: TenantId, i: &Integration) -> Result<(), Error> {
     let row = params![
-        tenant, i.id, &i.name, i.enabled, i.paused, i.disabled_reason.as_ref(), to_json(&i.journal_types)?,
-        i.workspace_id, to_json(&i.provider_config)?, i.auth_sealed.as_deref(), i.saved_by, i.version, i.updated_at
+        tenant,
+        i.id,
+        &i.name,
+        i.enabled,
+        i.paused,
+        i.disabled_reason.as_ref(),
+        to_json(&i.journal_types)?,
+        i.workspace_id,
+        to_json(&i.provider_config)?,
+        i.auth_sealed.as_deref(),
+        i.saved_by,
+        i.version,
+        i.updated_at
     ];
     tx.execute(&UPDATE, row).await.map(|_| ()).map_err(|e| e.unique_means(NAME_TAKEN))
 }
@@ -168,31 +179,51 @@ impl Store {
         generated_secret: Option<String>,
     ) -> Result<Changed<IntegrationView>, Error> {
         self.db
-            .change(change, (new, generated_secret), |tx, (change, (new, generated_secret))| Box::pin(async move {
-                if let Some(workspace) = new.workspace_id {
-                    workspaces::exists(tx, change.tenant_id, workspace).await?;
-                }
-                let payload = IntegrationChange { name: new.name.clone(), provider: new.provider.clone(), changes: Vec::new() };
-                let created = change.event(&INTEGRATION_CREATED, new.id, None, &payload)?;
-                let row = params![
-                    new.id, change.tenant_id, &new.name, &new.provider, new.enabled, new.paused,
-                    new.disabled_reason.as_ref(), to_json(&new.journal_types)?, new.workspace_id,
-                    to_json(&new.provider_config)?, new.auth_sealed.as_deref(), new.saved_by, new.version,
-                    new.created_at, new.updated_at, created.id
-                ];
-                tx.execute(&INSERT, row).await.map_err(|e| e.unique_means(NAME_TAKEN))?;
-                tx.append(created);
-                Ok(IntegrationView { generated_secret: generated_secret.clone(), ..new.view() })
-            }))
+            .change(change, (new, generated_secret), |tx, (change, (new, generated_secret))| {
+                Box::pin(async move {
+                    if let Some(workspace) = new.workspace_id {
+                        workspaces::exists(tx, change.tenant_id, workspace).await?;
+                    }
+                    let payload = IntegrationChange {
+                        name: new.name.clone(),
+                        provider: new.provider.clone(),
+                        changes: Vec::new(),
+                    };
+                    let created = change.event(&INTEGRATION_CREATED, new.id, None, &payload)?;
+                    let row = params![
+                        new.id,
+                        change.tenant_id,
+                        &new.name,
+                        &new.provider,
+                        new.enabled,
+                        new.paused,
+                        new.disabled_reason.as_ref(),
+                        to_json(&new.journal_types)?,
+                        new.workspace_id,
+                        to_json(&new.provider_config)?,
+                        new.auth_sealed.as_deref(),
+                        new.saved_by,
+                        new.version,
+                        new.created_at,
+                        new.updated_at,
+                        created.id
+                    ];
+                    tx.execute(&INSERT, row).await.map_err(|e| e.unique_means(NAME_TAKEN))?;
+                    tx.append(created);
+                    Ok(IntegrationView { generated_secret: generated_secret.clone(), ..new.view() })
+                })
+            })
             .await
     }
 
     /// One integration that the caller may read.
     pub async fn integration_get(&self, caller: &Caller, id: IntegrationId) -> Result<IntegrationView, Error> {
         let tenant = caller.tenant_id;
-        let found = self.db.read((tenant, id), |tx, (tenant, id)| Box::pin(async move {
-            tx.query_opt(&GET, params![*tenant, *id]).await?.map(|row| Integration::read(&row)).transpose()
-        }));
+        let found = self.db.read((tenant, id), |tx, (tenant, id)| {
+            Box::pin(async move {
+                tx.query_opt(&GET, params![*tenant, *id]).await?.map(|row| Integration::read(&row)).transpose()
+            })
+        });
         match found.await? {
             Some(i) if caller.may(Permission::NotificationIntegrationRead, &i.resource()) => Ok(i.view()),
             _ => Err(Error::NotFound("notification integration")),
@@ -200,29 +231,36 @@ impl Store {
     }
 
     /// Integrations that the caller may read, newest first.
-    pub async fn integration_list(&self, caller: &Caller, key: PageKey, limit: i64) -> Result<Page<IntegrationView>, Error> {
+    pub async fn integration_list(
+        &self,
+        caller: &Caller,
+        key: PageKey,
+        limit: i64,
+    ) -> Result<Page<IntegrationView>, Error> {
         self.db
-            .read((caller.clone(), key, limit), |tx, (caller, key, limit)| Box::pin(async move {
-                let mut items = Vec::new();
-                let mut before = key.unwrap_or(Uuid::max());
-                loop {
-                    let rows = tx.query(&LIST, params![caller.tenant_id, before, *limit + 1]).await?;
-                    for row in &rows {
-                        let integration = Integration::read(row)?;
-                        before = integration.id.uuid();
-                        if caller.may(Permission::NotificationIntegrationRead, &integration.resource()) {
-                            if count(&items) == *limit {
-                                let next = items.last().map(|i: &IntegrationView| i.id.uuid());
-                                return Ok(Page { items, next });
+            .read((caller.clone(), key, limit), |tx, (caller, key, limit)| {
+                Box::pin(async move {
+                    let mut items = Vec::new();
+                    let mut before = key.unwrap_or(Uuid::max());
+                    loop {
+                        let rows = tx.query(&LIST, params![caller.tenant_id, before, *limit + 1]).await?;
+                        for row in &rows {
+                            let integration = Integration::read(row)?;
+                            before = integration.id.uuid();
+                            if caller.may(Permission::NotificationIntegrationRead, &integration.resource()) {
+                                if count(&items) == *limit {
+                                    let next = items.last().map(|i: &IntegrationView| i.id.uuid());
+                                    return Ok(Page { items, next });
+                                }
+                                items.push(integration.view());
                             }
-                            items.push(integration.view());
+                        }
+                        if count(&rows) <= *limit {
+                            return Ok(Page { items, next: None });
                         }
                     }
-                    if count(&rows) <= *limit {
-                        return Ok(Page { items, next: None });
-                    }
-                }
-            }))
+                })
+            })
             .await
     }
 
@@ -235,46 +273,50 @@ impl Store {
         edit: Edit,
     ) -> Result<Changed<IntegrationView>, Error> {
         self.db
-            .change(change, (id, edit), |tx, (change, (id, edit))| Box::pin(async move {
-                let old = lock(tx, change, *id, Permission::NotificationIntegrationUpdate).await?;
-                let mut new = edit(&old)?;
-                let changes = old.changes(&new);
-                if changes.is_empty() {
-                    return Ok(old.view());
-                }
-                if !allows(&change.grants, Permission::NotificationIntegrationUpdate, &new.resource()) {
-                    return Err(Error::Denied);
-                }
-                if let Some(workspace) = new.workspace_id {
-                    workspaces::exists(tx, change.tenant_id, workspace).await?;
-                }
-                new.version += 1;
-                new.updated_at = change.now;
-                save(tx, change.tenant_id, &new).await?;
-                let kind = if old.enabled && !new.enabled { &INTEGRATION_DISABLED } else { &INTEGRATION_UPDATED };
-                let payload = IntegrationChange { name: new.name.clone(), provider: new.provider.clone(), changes };
-                tx.append(change.event(kind, *id, None, &payload)?);
-                Ok(new.view())
-            }))
+            .change(change, (id, edit), |tx, (change, (id, edit))| {
+                Box::pin(async move {
+                    let old = lock(tx, change, *id, Permission::NotificationIntegrationUpdate).await?;
+                    let mut new = edit(&old)?;
+                    let changes = old.changes(&new);
+                    if changes.is_empty() {
+                        return Ok(old.view());
+                    }
+                    if !allows(&change.grants, Permission::NotificationIntegrationUpdate, &new.resource()) {
+                        return Err(Error::Denied);
+                    }
+                    if let Some(workspace) = new.workspace_id {
+                        workspaces::exists(tx, change.tenant_id, workspace).await?;
+                    }
+                    new.version += 1;
+                    new.updated_at = change.now;
+                    save(tx, change.tenant_id, &new).await?;
+                    let kind = if old.enabled && !new.enabled { &INTEGRATION_DISABLED } else { &INTEGRATION_UPDATED };
+                    let payload = IntegrationChange { name: new.name.clone(), provider: new.provider.clone(), changes };
+                    tx.append(change.event(kind, *id, None, &payload)?);
+                    Ok(new.view())
+                })
+            })
             .await
     }
 
     /// Deletes an integration with its unsent deliveries.
     pub async fn integration_delete(&self, change: Change, id: IntegrationId) -> Result<Changed<()>, Error> {
         self.db
-            .change(change, id, |tx, (change, id)| Box::pin(async move {
-                let old = lock(tx, change, *id, Permission::NotificationIntegrationDelete).await?;
-                let deleted = tx.execute(&DELETE_DELIVERIES, params![change.tenant_id, *id]).await?;
-                tx.execute(&DELETE, params![change.tenant_id, *id]).await?;
-                let payload = IntegrationDeleted {
-                    name: old.name,
-                    provider: old.provider,
-                    changes: Vec::new(),
-                    deleted_deliveries: i64::try_from(deleted).unwrap_or(i64::MAX),
-                };
-                tx.append(change.event(&INTEGRATION_DELETED, *id, None, &payload)?);
-                Ok(())
-            }))
+            .change(change, id, |tx, (change, id)| {
+                Box::pin(async move {
+                    let old = lock(tx, change, *id, Permission::NotificationIntegrationDelete).await?;
+                    let deleted = tx.execute(&DELETE_DELIVERIES, params![change.tenant_id, *id]).await?;
+                    tx.execute(&DELETE, params![change.tenant_id, *id]).await?;
+                    let payload = IntegrationDeleted {
+                        name: old.name,
+                        provider: old.provider,
+                        changes: Vec::new(),
+                        deleted_deliveries: i64::try_from(deleted).unwrap_or(i64::MAX),
+                    };
+                    tx.append(change.event(&INTEGRATION_DELETED, *id, None, &payload)?);
+                    Ok(())
+                })
+            })
             .await
     }
 }

@@ -7,9 +7,12 @@ mod view;
 
 pub use announce::Announced;
 pub use integrations::{Edit, Integration};
-pub use outbox::{Claim, Claimed, Dead, Mark, Outcome};
+pub use outbox::{Claim, Claimed, Dead, Lanes, Mark, Outcome};
 
 #[cfg(feature = "testing")]
 pub(crate) fn statements() -> impl Iterator<Item = &'static crate::db::Statement> {
-    [announce::STATEMENTS, integrations::STATEMENTS, outbox::STATEMENTS, view::STATEMENTS].into_iter().flatten().copied()
+    [announce::STATEMENTS, integrations::STATEMENTS, outbox::STATEMENTS, view::STATEMENTS]
+        .into_iter()
+        .flatten()
+        .copied()
 }

@@ -47,6 +47,24 @@ pub struct Claim {
     pub next_due: Option<Timestamp>,
 }
 
+/// How much of a claim each integration may take, so that a slow target does not take it all.
+#[derive(Clone, Debug)]
+pub struct Lanes {
+    /// Takes nothing now.
+    pub closed: Vec<IntegrationId>,
+    /// Takes one.
+    pub slow: Vec<IntegrationId>,
+    /// What any other takes.
+    pub most: i64,
+}
+
+impl Default for Lanes {
+    /// No bounds.
+    fn default() -> Self {
+        Self { closed: Vec::new(), slow: Vec::new(), most: i64::MAX }
+    }
+}
+
 /// One claimed delivery.
 #[derive(Clone, Debug)]
 pub struct Claimed {
@@ -117,10 +135,10 @@ pub struct Dead {
 }
 
 impl Store {
-    /// Claims due deliveries for `server`, at most `limit`.
-    pub async fn delivery_claim(&self, server: Uuid, now: Timestamp, limit: i64) -> Result<Claim, Error> {
-        let done = self.db.write((server, now, limit), |tx, (server, now, limit)| {
-            Box::pin(claim(tx, *server, *now, *limit))
+    /// Claims due deliveries for `server`, at most `limit`, and of each integration no more than its lane takes.
+    pub async fn delivery_claim(&self, server: Uuid, now: Timestamp, limit: i64, lanes: Lanes) -> Result<Claim, Error> {
+        let done = self.db.write((server, now, limit, lanes), |tx, (server, now, limit, lanes)| {
+            Box::pin(claim(tx, *server, *now, *limit, lanes))
         });
         Ok(done.await?.value)
     }
@@ -142,27 +160,32 @@ impl Store {
 
     /// Deletes dead deliveries whose last attempt was before `before`; how many.
     pub async fn delivery_prune(&self, before: Timestamp) -> Result<u64, Error> {
-        let done = self.db.write(before, |tx, before| Box::pin(async move { tx.execute(&PRUNE, params![*before]).await }));
+        let done =
+            self.db.write(before, |tx, before| Box::pin(async move { tx.execute(&PRUNE, params![*before]).await }));
         Ok(done.await?.value)
     }
 
     /// How many deliveries are stored in each status.
     pub async fn delivery_backlog(&self) -> Result<Vec<(String, i64)>, Error> {
         self.db
-            .read((), |tx, ()| Box::pin(async move {
-                let rows = tx.query(&BACKLOG, params![]).await?;
-                rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
-            }))
+            .read((), |tx, ()| {
+                Box::pin(async move {
+                    let rows = tx.query(&BACKLOG, params![]).await?;
+                    rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
+                })
+            })
             .await
     }
 }
 
-async fn claim(tx: &mut Tx, server: Uuid, now: Timestamp, limit: i64) -> Result<Claim, Error> {
+async fn claim(tx: &mut Tx, server: Uuid, now: Timestamp, limit: i64, lanes: &Lanes) -> Result<Claim, Error> {
     let statement = match tx.dialect() {
         Dialect::Postgres => &twin::postgres::claim::CLAIM,
         Dialect::Sqlite => &twin::sqlite::claim::CLAIM,
     };
-    let rows = tx.query(statement, params![now, server, limit]).await?;
+    let uuids = |ids: &[IntegrationId]| ids.iter().map(|id| id.uuid()).collect::<Vec<_>>();
+    let values = params![now, server, limit, uuids(&lanes.closed), uuids(&lanes.slow), lanes.most];
+    let rows = tx.query(statement, values).await?;
     let mut wanted = rows.iter().map(|row| row.get(2)).collect::<Result<Vec<Uuid>, _>>()?;
     wanted.sort_unstable();
     wanted.dedup();
@@ -175,7 +198,8 @@ async fn claim(tx: &mut Tx, server: Uuid, now: Timestamp, limit: i64) -> Result<
     }
     let mut deliveries = Vec::with_capacity(rows.len());
     for row in &rows {
-        let integration = integrations.get(&row.get(2)?).ok_or_else(|| Error::Corrupt("delivery.integration_id".into()))?;
+        let integration =
+            integrations.get(&row.get(2)?).ok_or_else(|| Error::Corrupt("delivery.integration_id".into()))?;
         deliveries.push(Claimed {
             id: row.get(0)?,
             tenant_id: row.get(1)?,

@@ -61,48 +61,53 @@ impl Store {
         limit: i64,
     ) -> Result<Page<DeliveryView>, Error> {
         self.db
-            .read((caller.clone(), statuses, key, limit), |tx, (caller, statuses, key, limit)| Box::pin(async move {
-                let mut items: Vec<DeliveryView> = Vec::new();
-                let mut before = key.unwrap_or(Uuid::max());
-                let wanted: Vec<String> = statuses.iter().map(|s| s.as_str().to_owned()).collect();
-                loop {
-                    let values = params![caller.tenant_id, before, !wanted.is_empty(), wanted.clone(), *limit + 1];
-                    let rows = tx.query(&LIST, values).await?;
-                    for row in &rows {
-                        before = row.get(0)?;
-                        let name = Resource::NotificationIntegration(row.get(2)?);
-                        if caller.may(Permission::NotificationIntegrationRead, &name) {
-                            if count(&items) == *limit {
-                                let next = items.last().map(|d| d.id.uuid());
-                                return Ok(Page { items, next });
+            .read((caller.clone(), statuses, key, limit), |tx, (caller, statuses, key, limit)| {
+                Box::pin(async move {
+                    let mut items: Vec<DeliveryView> = Vec::new();
+                    let mut before = key.unwrap_or(Uuid::max());
+                    let wanted: Vec<String> = statuses.iter().map(|s| s.as_str().to_owned()).collect();
+                    loop {
+                        let values = params![caller.tenant_id, before, !wanted.is_empty(), wanted.clone(), *limit + 1];
+                        let rows = tx.query(&LIST, values).await?;
+                        for row in &rows {
+                            before = row.get(0)?;
+                            let name = Resource::NotificationIntegration(row.get(2)?);
+                            if caller.may(Permission::NotificationIntegrationRead, &name) {
+                                if count(&items) == *limit {
+                                    let next = items.last().map(|d| d.id.uuid());
+                                    return Ok(Page { items, next });
+                                }
+                                items.push(view(row)?);
                             }
-                            items.push(view(row)?);
+                        }
+                        if count(&rows) <= *limit {
+                            return Ok(Page { items, next: None });
                         }
                     }
-                    if count(&rows) <= *limit {
-                        return Ok(Page { items, next: None });
-                    }
-                }
-            }))
+                })
+            })
             .await
     }
 
     /// Queues a dead delivery again, with a fresh budget; one that is queued or in hand is left alone.
     pub async fn delivery_requeue(&self, change: Change, id: DeliveryId) -> Result<Changed<RetryResult>, Error> {
         self.db
-            .change(change, id, |tx, (change, id)| Box::pin(async move {
-                let row = tx.query_opt(&LOCK, params![change.tenant_id, *id]).await?.ok_or(ABSENT)?;
-                let name = Resource::NotificationIntegration(row.get(1)?);
-                if !allows(&change.grants, Permission::NotificationIntegrationUpdate, &name) {
-                    return Err(ABSENT);
-                }
-                let status = row.get::<String>(0)?.parse().map_err(|()| Error::Corrupt("delivery.status".into()))?;
-                let outcome = requeue(status);
-                if outcome == RetryOutcome::Requeued {
-                    tx.execute(&REQUEUE, params![change.tenant_id, *id, change.now]).await?;
-                }
-                Ok(RetryResult { outcome })
-            }))
+            .change(change, id, |tx, (change, id)| {
+                Box::pin(async move {
+                    let row = tx.query_opt(&LOCK, params![change.tenant_id, *id]).await?.ok_or(ABSENT)?;
+                    let name = Resource::NotificationIntegration(row.get(1)?);
+                    if !allows(&change.grants, Permission::NotificationIntegrationUpdate, &name) {
+                        return Err(ABSENT);
+                    }
+                    let status =
+                        row.get::<String>(0)?.parse().map_err(|()| Error::Corrupt("delivery.status".into()))?;
+                    let outcome = requeue(status);
+                    if outcome == RetryOutcome::Requeued {
+                        tx.execute(&REQUEUE, params![change.tenant_id, *id, change.now]).await?;
+                    }
+                    Ok(RetryResult { outcome })
+                })
+            })
             .await
     }
 }

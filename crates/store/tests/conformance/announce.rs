@@ -46,7 +46,12 @@ async fn each_event_is_announced_once_to_each_integration_that_wants_it(world: W
     add(&world, &tenant, tenant.integration("made", &["task.made"])).await;
     add(&world, &tenant, tenant.integration("none", &[])).await;
     assert_eq!(world.announce(at(1)).await, 0);
-    world.append(&tenant, vec![draft("task.made", "1"), draft("task.done", "2"), draft("note.made", "3"), draft("x.y", "4")]).await;
+    world
+        .append(
+            &tenant,
+            vec![draft("task.made", "1"), draft("task.done", "2"), draft("note.made", "3"), draft("x.y", "4")],
+        )
+        .await;
     assert_eq!(world.announce(at(2)).await, 4);
     let expected = pairs(&[("all", "1"), ("made", "1"), ("all", "2"), ("all", "3")]);
     assert_eq!(queued(&world, &tenant).await, expected);
@@ -62,7 +67,7 @@ async fn a_position_that_moved_meanwhile_makes_a_page_stale(world: World) {
     let from = world.store.announcer_position().await.unwrap();
     let page = world.store.journal_scan(from, 100).await.unwrap();
     let announce = async || world.store.announce(from, page.next, page.events.clone(), at(1)).await.unwrap();
-    assert_eq!(announce().await, Announced::Moved { deliveries: 1 });
+    assert_eq!(announce().await, Announced::Moved { deliveries: 1, withheld: 0 });
     assert_eq!(announce().await, Announced::Stale);
     assert_eq!(queued(&world, &tenant).await.len(), 1);
     assert_eq!(world.store.announcer_position().await.unwrap(), page.next);
@@ -86,7 +91,7 @@ async fn of_servers_that_announce_at_once_one_moves_the_position(world: World) {
     }
     let outcomes = tasks.join_all().await;
     assert!(outcomes.contains(&Announced::Stale), "{outcomes:?}");
-    assert!(outcomes.contains(&Announced::Moved { deliveries: 20 }), "{outcomes:?}");
+    assert!(outcomes.contains(&Announced::Moved { deliveries: 20, withheld: 0 }), "{outcomes:?}");
     assert_eq!(queued(&world, &tenant).await.len(), 20);
 }
 
@@ -193,15 +198,30 @@ async fn a_delivery_carries_its_notification(world: World) {
     let appended = world.append(&tenant, vec![event]).await[0];
     world.announce(at(9)).await;
     let shown = world.store.delivery_list(&tenant.caller, Vec::new(), None, 10).await.unwrap().items.remove(0);
-    assert_eq!((shown.status.as_str(), shown.attempt_count, shown.run_at, shown.created_at), ("pending", 0, at(9), at(9)));
+    assert_eq!(
+        (shown.status.as_str(), shown.attempt_count, shown.run_at, shown.created_at),
+        ("pending", 0, at(9), at(9))
+    );
     assert_eq!((shown.subject.kind.as_str(), shown.subject.name.as_str()), ("task", "Tidy up"));
     assert_eq!(shown.last_error, None);
 
     let server = world.store.server_register(at(9)).await.unwrap();
-    let claimed = world.store.delivery_claim(server, at(9), 10).await.unwrap().deliveries.remove(0);
+    let claimed = world
+        .store
+        .delivery_claim(server, at(9), 10, courant_store::Lanes::default())
+        .await
+        .unwrap()
+        .deliveries
+        .remove(0);
     let told: Notification = serde_json::from_str(&claimed.payload).unwrap();
-    assert_eq!((told.id, told.event_id, told.sequence, told.org_id), (shown.id, Some(appended.id), Some(appended.seq), tenant.id));
-    assert_eq!((claimed.tenant_id, claimed.cause_type.as_str(), claimed.event_type.as_str()), (tenant.id, "task.made", "journal_event"));
+    assert_eq!(
+        (told.id, told.event_id, told.sequence, told.org_id),
+        (shown.id, Some(appended.id), Some(appended.seq), tenant.id)
+    );
+    assert_eq!(
+        (claimed.tenant_id, claimed.cause_type.as_str(), claimed.event_type.as_str()),
+        (tenant.id, "task.made", "journal_event")
+    );
     assert_eq!(told.event.unwrap().payload.text(), r#"{ "name": "Tidy up", "n": 1.50 }"#);
     assert_eq!((claimed.integration.name.as_str(), claimed.integration.version), ("ops", 1));
 }

@@ -46,7 +46,10 @@ async fn an_event_carries_what_its_request_and_its_draft_say(world: World) {
     let (a, b) = (&events[0], &events[1]);
     assert_eq!((a.id, a.tenant_id, a.schema_version, a.workspace_id), (id(1), tenant.id, 3, workspace_id));
     assert_eq!((a.event_type.as_str(), a.entity_type.as_str(), a.entity_id.as_str()), ("task.made", "task", "a"));
-    assert_eq!((a.actor_id, a.session_id.as_deref(), a.request_id.as_deref()), (Some(tenant.admin), None, Some("request-1")));
+    assert_eq!(
+        (a.actor_id, a.session_id.as_deref(), a.request_id.as_deref()),
+        (Some(tenant.admin), None, Some("request-1"))
+    );
     assert_eq!((a.correlation_id.as_deref(), a.causation_id.as_deref()), (Some("its own"), Some("cause")));
     assert_eq!((b.correlation_id.as_deref(), b.causation_id.as_deref()), (Some("of the request"), None));
     assert_eq!((a.occurred_at, b.occurred_at), (at(7), at(7)));
@@ -67,8 +70,20 @@ async fn a_known_id_with_the_same_content_is_a_duplicate(world: World) {
     assert_eq!(world.store.event_get(tenant.id, first.id).await.unwrap().payload.text(), r#"{"a":1,"b":["x",2]}"#);
 
     // Duplicates and new ones may stand together, each answered at its own place.
-    let mixed = world.append(&tenant, vec![with_id(2, "b"), EventDraft { payload: r#"{"a":1,"b":["x",2]}"#.into(), ..with_id(1, "a") }, with_id(3, "c")]).await;
-    assert_eq!(mixed.iter().map(|o| (o.id, o.duplicate)).collect::<Vec<_>>(), [(id(2), false), (id(1), true), (id(3), false)]);
+    let mixed = world
+        .append(
+            &tenant,
+            vec![
+                with_id(2, "b"),
+                EventDraft { payload: r#"{"a":1,"b":["x",2]}"#.into(), ..with_id(1, "a") },
+                with_id(3, "c"),
+            ],
+        )
+        .await;
+    assert_eq!(
+        mixed.iter().map(|o| (o.id, o.duplicate)).collect::<Vec<_>>(),
+        [(id(2), false), (id(1), true), (id(3), false)]
+    );
     assert!(mixed[0].seq < mixed[2].seq);
     assert_eq!(mixed[1].seq, first.seq);
 }
@@ -142,7 +157,9 @@ async fn payloads_are_kept_byte_for_byte(world: World) {
         "{\"\u{2028}\":\"\u{feff}\u{10ffff}\"}",
     ];
     let begin = world.end(&tenant).await;
-    world.append(&tenant, texts.iter().map(|t| EventDraft { payload: (*t).into(), ..draft("task.made", "a") }).collect()).await;
+    world
+        .append(&tenant, texts.iter().map(|t| EventDraft { payload: (*t).into(), ..draft("task.made", "a") }).collect())
+        .await;
     let large = format!(r#"{{"x":"{}"}}"#, "ä".repeat(100_000));
     world.append(&tenant, vec![EventDraft { payload: large.clone(), ..draft("task.made", "large") }]).await;
     let events = world.since(&tenant, &begin).await;
@@ -182,7 +199,10 @@ async fn requests_at_once_are_refused_each_by_itself(world: World) {
         let drafts = move |round: u128| match n % 4 {
             0 => vec![with_id(1, "a"), draft("task.made", format!("fine {n} {round}"))],
             1 => vec![draft("task.made", "refused"), with_id(1, "other content")],
-            2 => vec![draft("task.made", "refused"), EventDraft { workspace_id: theirs, ..draft("task.made", "refused") }],
+            2 => vec![
+                draft("task.made", "refused"),
+                EventDraft { workspace_id: theirs, ..draft("task.made", "refused") },
+            ],
             // The same new id from ten requests at once, twice with other content.
             _ => vec![with_id(100 + round, if n % 20 == 19 { "other" } else { "same" })],
         };

@@ -19,7 +19,8 @@ cases![
 ];
 
 fn schema(fields: &[&str]) -> Value {
-    let properties: serde_json::Map<_, _> = fields.iter().map(|f| ((*f).to_owned(), json!({"type": "string"}))).collect();
+    let properties: serde_json::Map<_, _> =
+        fields.iter().map(|f| ((*f).to_owned(), json!({"type": "string"}))).collect();
     json!({"type": "object", "required": ["a"], "properties": properties})
 }
 
@@ -104,7 +105,8 @@ async fn a_type_registered_by_another_server_is_found_at_once(world: World) {
     let current = async || world.store.event_type_current(tenant.id, vec!["invoice.paid".into()]).await.unwrap();
     assert_eq!(current().await.len(), 0);
     for (number, fields) in [(1, &["a"][..]), (2, &["a", "b"])] {
-        let done = other.event_type_register(tenant.change(), "invoice.paid".into(), number, with(fields)).await.unwrap();
+        let done =
+            other.event_type_register(tenant.change(), "invoice.paid".into(), number, with(fields)).await.unwrap();
         assert!(matches!(done, Changed::Now(_)));
         let found = current().await;
         assert_eq!((found.len(), found[0].version, &found[0].schema), (1, number, &schema(fields)));

@@ -52,7 +52,8 @@ async fn a_workspace_filter_takes_in_all_below_it_and_nothing_of_the_tenant(worl
     let leaf = world.workspace(&tenant, Some(middle)).await;
     let beside = world.workspace(&tenant, None).await;
     let begin = world.end(&tenant).await;
-    let places = [("none", None), ("top", Some(top)), ("middle", Some(middle)), ("leaf", Some(leaf)), ("beside", Some(beside))];
+    let places =
+        [("none", None), ("top", Some(top)), ("middle", Some(middle)), ("leaf", Some(leaf)), ("beside", Some(beside))];
     let drafts = places.map(|(name, workspace_id)| EventDraft { workspace_id, ..draft("task.made", name) });
     world.append(&tenant, drafts.to_vec()).await;
     let seen = async |workspace| {
@@ -113,7 +114,8 @@ async fn filters_narrow_one_another(world: World) {
         }
     }
     world.append(&tenant, drafts).await;
-    let made = EventQuery { prefixes: vec!["task.made".into(), "note.".into()], workspace_id: Some(here), ..query(100) };
+    let made =
+        EventQuery { prefixes: vec!["task.made".into(), "note.".into()], workspace_id: Some(here), ..query(100) };
     let page = world.page(&tenant, made.clone()).await;
     assert_eq!(entities(&page.items), ["here", "here", "below", "below"]);
     let tasks = EventQuery { entity_type: Some("task".into()), ..made };

@@ -106,7 +106,14 @@ async fn secrets_are_not_kept_for_a_replay(world: World) {
     assert_eq!(now(add().await).generated_secret.as_deref(), Some("whsec_x"));
     let again = before(add().await);
     assert_eq!((&again["generatedSecret"], &again["name"]), (&Value::Null, &Value::from("ops")));
-    assert_eq!(world.raw().await.number("SELECT count(*) FROM idempotency WHERE body LIKE '%secret of%' OR body LIKE '%whsec_x%'").await, 0);
+    assert_eq!(
+        world
+            .raw()
+            .await
+            .number("SELECT count(*) FROM idempotency WHERE body LIKE '%secret of%' OR body LIKE '%whsec_x%'")
+            .await,
+        0
+    );
 }
 
 async fn an_answer_is_kept_for_a_day(world: World) {
@@ -176,7 +183,11 @@ async fn a_request_that_still_runs_is_told_from_one_that_ended(world: World) {
             let outcome = create(&world, keyed(tenant.change(), "k", fingerprint), "a").await;
             assert!(matches!(outcome, Err(Error::IdempotencyInFlight)), "{outcome:?}");
         }
-        if committing { held.commit() } else { held.roll_back() }
+        if committing {
+            held.commit()
+        } else {
+            held.roll_back()
+        }
         assert_eq!(first.join_next().await.unwrap().unwrap().is_ok(), committing);
     }
     before(create(&world, change(), "a").await.unwrap());

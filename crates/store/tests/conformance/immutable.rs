@@ -24,8 +24,10 @@ async fn an_event_cannot_be_changed_by_any_statement(world: World) {
     let by_id = format!("INSERT OR REPLACE INTO event ({columns}) SELECT {values} FROM event WHERE entity_id = 'a'");
     let other_id = values.replace(" id,", " randomblob(16),");
     let by_seq = format!("REPLACE INTO event (seq, {columns}) SELECT seq, {other_id} FROM event WHERE entity_id = 'a'");
-    let upsert = format!("INSERT INTO event ({columns}) SELECT {values} FROM event WHERE entity_id = 'a'
-        ON CONFLICT (tenant_id, id) DO UPDATE SET entity_id = 'forged'");
+    let upsert = format!(
+        "INSERT INTO event ({columns}) SELECT {values} FROM event WHERE entity_id = 'a'
+        ON CONFLICT (tenant_id, id) DO UPDATE SET entity_id = 'forged'"
+    );
     let upsert_lite = upsert.replace("WHERE entity_id = 'a'", "WHERE entity_id = 'a' AND true");
     if world.is_postgres() {
         forbidden.extend(["TRUNCATE event", "TRUNCATE event, tenant CASCADE", upsert.as_str()]);

@@ -91,13 +91,17 @@ async fn an_edit_changes_what_differs_and_nothing_else(world: World) {
     });
     let changed = changed.await.unwrap();
     assert_eq!((changed.version, changed.updated_at, changed.created_at), (2, at(6), made.created_at));
-    assert_eq!((changed.paused, changed.has_auth_config, &changed.journal_types[..]), (true, true, &["note.".to_owned()][..]));
+    assert_eq!(
+        (changed.paused, changed.has_auth_config, &changed.journal_types[..]),
+        (true, true, &["note.".to_owned()][..])
+    );
     assert_eq!(world.store.integration_get(&tenant.caller, made.id).await.unwrap(), changed);
     edit(&world, tenant.change(), made.id, |i| i.enabled = false).await.unwrap();
     edit(&world, tenant.change(), made.id, |i| i.enabled = true).await.unwrap();
 
     let told = world.since(&tenant, &begin).await;
-    let kinds = ["notification_integration.updated", "notification_integration.disabled", "notification_integration.updated"];
+    let kinds =
+        ["notification_integration.updated", "notification_integration.disabled", "notification_integration.updated"];
     assert_eq!(types(&told), kinds);
     assert_eq!(payload(&told[0])["changes"], json!(["paused", "journalTypes", "authConfig"]));
     assert_eq!(payload(&told[1])["changes"], json!(["enabled"]));
@@ -180,7 +184,8 @@ async fn changes_need_the_right_on_the_name_before_and_after(world: World) {
 async fn a_deleted_integration_takes_its_deliveries_along(world: World) {
     let tenant = world.tenant().await;
     let doomed = create(&world, &tenant, tenant.integration("ops", &["task."])).await.unwrap();
-    let kept = create(&world, &tenant, tenant.integration("dev", &["task.", "notification_integration."])).await.unwrap();
+    let kept =
+        create(&world, &tenant, tenant.integration("dev", &["task.", "notification_integration."])).await.unwrap();
     world.append(&tenant, vec![draft("task.made", "a"), draft("task.made", "b"), draft("task.made", "c")]).await;
     assert_eq!(world.announce(at(1)).await, 6);
     let begin = world.end(&tenant).await;

@@ -101,7 +101,10 @@ async fn every_case_holds(engine: Engine) {
     while let Some(ended) = running.join_next().await {
         if let Err(error) = ended {
             let name = names[&error.id()];
-            failures.push(format!("{name}: {}", error.try_into_panic().map_or("cancelled".into(), |panic| words(panic.as_ref()))));
+            failures.push(format!(
+                "{name}: {}",
+                error.try_into_panic().map_or("cancelled".into(), |panic| words(panic.as_ref()))
+            ));
         }
     }
     failures.sort();
@@ -109,7 +112,8 @@ async fn every_case_holds(engine: Engine) {
 
     let world = ground.world().await;
     world.store.prepare_statements().await.unwrap();
-    let unused: Vec<_> = world.store.statements().into_iter().filter(|(_, runs)| *runs == 0).map(|(name, _)| name).collect();
+    let unused: Vec<_> =
+        world.store.statements().into_iter().filter(|(_, runs)| *runs == 0).map(|(name, _)| name).collect();
     assert!(unused.is_empty(), "no case executes {unused:?}");
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use courant_api::DeliveryId;
 use courant_core::delivery::{Failure, FailureClass};
-use courant_store::{Claimed, Dead, Edit, Integration, Mark, Outcome, Store};
+use courant_store::{Claimed, Dead, Edit, Integration, Lanes, Mark, Outcome, Store};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -22,6 +22,7 @@ cases![
     a_mark_of_an_older_claim_lands_nowhere,
     a_mark_of_a_claim_before_a_requeue_lands_nowhere,
     deliveries_of_a_paused_integration_wait,
+    no_integration_takes_more_of_a_claim_than_its_lane,
     servers_that_claim_at_once_share_the_work_without_overlap,
 ];
 
@@ -41,7 +42,7 @@ pub async fn add(world: &World, tenant: &Tenant, count: usize, second: i64) {
 }
 
 pub async fn claim(store: &Store, server: Uuid, second: i64) -> Vec<Claimed> {
-    let mut claimed = store.delivery_claim(server, at(second), 100).await.unwrap().deliveries;
+    let mut claimed = store.delivery_claim(server, at(second), 100, Lanes::default()).await.unwrap().deliveries;
     claimed.sort_by_key(|d| d.id);
     claimed
 }
@@ -55,7 +56,11 @@ pub fn sent(d: &Claimed) -> Mark {
 }
 
 pub fn retry(d: &Claimed, second: i64) -> Mark {
-    Mark { id: d.id, claim_token: d.claim_token, outcome: Outcome::Retry { run_at: at(second), error: failure("HTTP 503") } }
+    Mark {
+        id: d.id,
+        claim_token: d.claim_token,
+        outcome: Outcome::Retry { run_at: at(second), error: failure("HTTP 503") },
+    }
 }
 
 pub fn dead(d: &Claimed, disable_integration: bool) -> Mark {
@@ -86,7 +91,8 @@ pub async fn stored(world: &World, tenant: &Tenant) -> Vec<(&'static str, i64, O
 async fn due_deliveries_are_claimed_oldest_first_up_to_a_limit(world: World) {
     let (tenant, server) = queue(&world, 3).await;
     add(&world, &tenant, 2, 50).await;
-    let claim = async |second, limit| world.store.delivery_claim(server, at(second), limit).await.unwrap();
+    let claim =
+        async |second, limit| world.store.delivery_claim(server, at(second), limit, Lanes::default()).await.unwrap();
     let early = claim(-1, 10).await;
     assert_eq!((early.deliveries.len(), early.next_due), (0, Some(at(0))));
     let first = claim(0, 2).await;
@@ -110,6 +116,32 @@ async fn a_claimed_delivery_is_nobody_elses(world: World) {
     }
 }
 
+async fn no_integration_takes_more_of_a_claim_than_its_lane(world: World) {
+    let (tenant, server) = queue(&world, 30).await;
+    let late = tenant.integration("late", &["task."]);
+    let late_id = late.id;
+    now(world.store.integration_create(tenant.change(), late, None).await.unwrap());
+    add_to_both(&world, &tenant, 3).await;
+    let claim = async |lanes| {
+        let claimed = world.store.delivery_claim(server, at(9), 20, lanes).await.unwrap().deliveries;
+        let of_late = claimed.iter().filter(|d| d.integration.id == late_id).count();
+        (claimed.len() - of_late, of_late)
+    };
+    let of_first = world.store.delivery_claim(server, at(9), 1, Lanes::default()).await.unwrap().deliveries;
+    let first_id = of_first[0].integration.id;
+    assert_eq!(claim(Lanes { most: 4, ..Lanes::default() }).await, (4, 3), "the late one is reached past the crowd");
+    add_to_both(&world, &tenant, 3).await;
+    assert_eq!(claim(Lanes { closed: vec![first_id], ..Lanes::default() }).await, (0, 3));
+    assert_eq!(claim(Lanes { slow: vec![first_id], ..Lanes::default() }).await, (1, 0));
+    assert_eq!(claim(Lanes::default()).await, (20, 0));
+}
+
+/// Queues further deliveries, one each for both integrations.
+async fn add_to_both(world: &World, tenant: &Tenant, count: usize) {
+    world.append(tenant, (0..count).map(|n| draft("task.made", n.to_string())).collect()).await;
+    assert_eq!(world.announce(at(1)).await, 2 * count as u64);
+}
+
 async fn what_was_sent_is_gone(world: World) {
     let (tenant, server) = queue(&world, 2).await;
     let claimed = claim(&world.store, server, 1).await;
@@ -127,7 +159,7 @@ async fn a_retry_is_due_at_its_time_and_shows_its_error(world: World) {
     assert_eq!(finish(&world.store, vec![retry(&first[0], 30)]).await, [true]);
     assert_eq!(stored(&world, &tenant).await, [("failed", 1, Some("HTTP 503".into()))]);
     assert_eq!(finish(&world.store, vec![sent(&first[0])]).await, [false], "its claim has ended");
-    let early = world.store.delivery_claim(server, at(29), 10).await.unwrap();
+    let early = world.store.delivery_claim(server, at(29), 10, Lanes::default()).await.unwrap();
     assert_eq!((early.deliveries.len(), early.next_due), (0, Some(at(30))));
     let second = claim(&world.store, server, 30).await;
     assert_eq!((second[0].id, second[0].attempt_count, second[0].claim_token), (first[0].id, 2, 2));
@@ -139,7 +171,12 @@ async fn marks_land_each_by_itself(world: World) {
     let c = claim(&world.store, server, 1).await;
     let older = |d: &Claimed| Claimed { claim_token: d.claim_token - 1, ..d.clone() };
     let marks = vec![
-        retry(&c[0], 10), sent(&older(&c[1])), sent(&c[2]), dead(&c[3], false), retry(&older(&c[4]), 10), dead(&older(&c[5]), true),
+        retry(&c[0], 10),
+        sent(&older(&c[1])),
+        sent(&c[2]),
+        dead(&c[3], false),
+        retry(&older(&c[4]), 10),
+        dead(&older(&c[5]), true),
     ];
     assert_eq!(finish(&world.store, marks).await, [true, false, true, true, false, false]);
     let statuses: Vec<_> = stored(&world, &tenant).await.into_iter().map(|s| s.0).collect();
@@ -186,7 +223,7 @@ async fn deliveries_of_a_paused_integration_wait(world: World) {
     };
     pause(true).await;
     add(&world, &tenant, 1, 5).await;
-    let nothing = world.store.delivery_claim(server, at(10), 10).await.unwrap();
+    let nothing = world.store.delivery_claim(server, at(10), 10, Lanes::default()).await.unwrap();
     assert_eq!((nothing.deliveries.len(), nothing.next_due), (0, None));
     pause(false).await;
     assert_eq!(claim(&world.store, server, 10).await.len(), 3);
@@ -205,7 +242,7 @@ async fn servers_that_claim_at_once_share_the_work_without_overlap(world: World)
             start.wait().await;
             let mut mine = Vec::new();
             loop {
-                let claimed = store.delivery_claim(server, at(1), 7).await.unwrap().deliveries;
+                let claimed = store.delivery_claim(server, at(1), 7, Lanes::default()).await.unwrap().deliveries;
                 assert!(claimed.len() <= 7);
                 if claimed.is_empty() {
                     return mine;

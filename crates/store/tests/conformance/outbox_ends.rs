@@ -37,7 +37,10 @@ async fn a_death_is_told_once(world: World) {
 
     let told = world.since(&tenant, &begin).await;
     assert_eq!(types(&told), ["notification_delivery.dead"]);
-    assert_eq!((told[0].entity_id.as_str(), told[0].actor_id, told[0].occurred_at), (claimed.id.to_string().as_str(), None, at(100)));
+    assert_eq!(
+        (told[0].entity_id.as_str(), told[0].actor_id, told[0].occurred_at),
+        (claimed.id.to_string().as_str(), None, at(100))
+    );
     let expected = json!({
         "integrationId": claimed.integration.id, "integrationName": "ops", "eventType": "journal_event",
         "attemptCount": 1, "errorClass": "destination",
@@ -47,7 +50,11 @@ async fn a_death_is_told_once(world: World) {
 
 async fn a_death_of_news_about_notifications_is_not_told(world: World) {
     let tenant = world.tenant().await;
-    now(world.store.integration_create(tenant.change(), tenant.integration("watch", &["notification_"]), None).await.unwrap());
+    now(world
+        .store
+        .integration_create(tenant.change(), tenant.integration("watch", &["notification_"]), None)
+        .await
+        .unwrap());
     now(world.store.integration_create(tenant.change(), tenant.integration("ops", &["task."]), None).await.unwrap());
     assert_eq!(world.announce(at(0)).await, 1);
     let server = world.store.server_register(at(0)).await.unwrap();
@@ -97,7 +104,10 @@ async fn work_of_a_server_that_is_gone_is_taken_back(world: World) {
 
 async fn work_in_hand_for_too_long_is_taken_back(world: World) {
     let (tenant, server) = queue(&world, 2).await;
-    assert_eq!(world.store.delivery_claim(server, at(1), 1).await.unwrap().deliveries.len(), 1);
+    assert_eq!(
+        world.store.delivery_claim(server, at(1), 1, courant_store::Lanes::default()).await.unwrap().deliveries.len(),
+        1
+    );
     let later = claim(&world.store, server, 200).await;
     assert_eq!(later.len(), 1);
     let recover = async |second| {
@@ -163,7 +173,8 @@ async fn only_what_is_dead_is_queued_again(world: World) {
 async fn a_requeue_needs_the_right_on_the_integrations_name(world: World) {
     let (tenant, _, ids) = one_of_each(&world).await;
     let update = Permission::NotificationIntegrationUpdate;
-    let with = |permission, name: &str| tenant.change_with(&[(permission, Resource::NotificationIntegration(name.into()))]);
+    let with =
+        |permission, name: &str| tenant.change_with(&[(permission, Resource::NotificationIntegration(name.into()))]);
     not_found(world.store.delivery_requeue(with(update, "dev"), ids[0]).await);
     not_found(world.store.delivery_requeue(with(Permission::NotificationIntegrationRead, "ops"), ids[0]).await);
     let outcome = now(world.store.delivery_requeue(with(update, "ops"), ids[0]).await.unwrap()).outcome;
@@ -193,7 +204,10 @@ async fn deliveries_are_listed_by_status_and_right_in_pages(world: World) {
             seen.extend(page.items.into_iter().map(|d| (d.integration_name, d.status)));
             key = page.next;
             if key.is_none() {
-                return seen.into_iter().map(|(name, status)| format!("{name} {}", status.as_str())).collect::<Vec<_>>();
+                return seen
+                    .into_iter()
+                    .map(|(name, status)| format!("{name} {}", status.as_str()))
+                    .collect::<Vec<_>>();
             }
         }
     };

@@ -24,7 +24,8 @@ cases![
 async fn events_come_in_the_order_of_their_appends(world: World) {
     let tenant = world.tenant().await;
     let before = world.end(&tenant).await;
-    let first = world.append(&tenant, vec![draft("task.made", "a"), draft("note.made", "b"), draft("task.made", "c")]).await;
+    let first =
+        world.append(&tenant, vec![draft("task.made", "a"), draft("note.made", "b"), draft("task.made", "c")]).await;
     let second = world.append(&tenant, vec![draft("task.made", "d")]).await;
     let places: Vec<_> = first.iter().chain(&second).map(|o| o.seq).collect();
     assert!(places.is_sorted() && places.windows(2).all(|w| w[0] != w[1]), "{places:?}");
@@ -32,7 +33,10 @@ async fn events_come_in_the_order_of_their_appends(world: World) {
     let events = world.since(&tenant, &before).await;
     assert_eq!(entities(&events), ["a", "b", "c", "d"]);
     assert_eq!(events.iter().map(|e| e.sequence).collect::<Vec<_>>(), places);
-    assert_eq!(events.iter().map(|e| e.id).collect::<Vec<_>>(), first.iter().chain(&second).map(|o| o.id).collect::<Vec<_>>());
+    assert_eq!(
+        events.iter().map(|e| e.id).collect::<Vec<_>>(),
+        first.iter().chain(&second).map(|o| o.id).collect::<Vec<_>>()
+    );
 }
 
 async fn pages_of_any_size_walk_the_journal_without_a_gap(world: World) {
@@ -48,7 +52,13 @@ async fn pages_of_any_size_walk_the_journal_without_a_gap(world: World) {
             let page = world.page(&tenant, EventQuery { start, ..query(limit) }).await;
             assert!(page.items.len() <= usize::try_from(limit).unwrap());
             walked.extend(page.items);
-            assert_eq!(page.has_more, walked.len() < all.len(), "after {} of {}, in pages of {limit}", walked.len(), all.len());
+            assert_eq!(
+                page.has_more,
+                walked.len() < all.len(),
+                "after {} of {}, in pages of {limit}",
+                walked.len(),
+                all.len()
+            );
             start = after(&page.next_cursor);
             if !page.has_more {
                 assert_eq!(world.since(&tenant, &page.next_cursor).await, []);
@@ -112,7 +122,8 @@ async fn a_tail_longer_than_the_journal_is_the_whole_journal(world: World) {
 
     let page = world.store.event_page(empty, tail).await.unwrap();
     assert!(page.items.is_empty() && !page.has_more);
-    let page = world.store.event_page(empty, EventQuery { start: after(&page.next_cursor), ..query(10) }).await.unwrap();
+    let page =
+        world.store.event_page(empty, EventQuery { start: after(&page.next_cursor), ..query(10) }).await.unwrap();
     assert!(page.items.is_empty() && !page.has_more);
 }
 

@@ -17,6 +17,7 @@ cases![
     principals_are_listed_newest_first_in_pages,
     a_grant_is_given_once_and_taken_back,
     a_grant_needs_its_principal_and_its_workspace,
+    nobody_hands_out_more_than_they_hold,
 ];
 
 async fn a_tenant_begins_with_an_administrator_and_its_key(world: World) {
@@ -47,7 +48,10 @@ async fn a_principal_is_created_changed_and_told(world: World) {
     let begin = world.end(&tenant).await;
     let new = PrincipalCreate { kind: PrincipalKind::Agent, display_name: "Reviewer".into() };
     let made = now(world.store.principal_create(tenant.change_at(1), new).await.unwrap());
-    assert_eq!((made.kind, made.status, made.version, made.created_at), (PrincipalKind::Agent, PrincipalStatus::Active, 1, at(1)));
+    assert_eq!(
+        (made.kind, made.status, made.version, made.created_at),
+        (PrincipalKind::Agent, PrincipalStatus::Active, 1, at(1))
+    );
     assert_eq!(world.store.principal_get(tenant.id, made.id).await.unwrap(), made);
 
     let update = async |patch| now(world.store.principal_update(tenant.change(), made.id, patch).await.unwrap());
@@ -69,7 +73,8 @@ async fn an_update_without_a_difference_is_none(world: World) {
     let id = world.principal(&tenant).await;
     let before = world.store.principal_get(tenant.id, id).await.unwrap();
     let begin = world.end(&tenant).await;
-    let same = PrincipalPatch { display_name: Some(before.display_name.clone()), status: Some(PrincipalStatus::Active) };
+    let same =
+        PrincipalPatch { display_name: Some(before.display_name.clone()), status: Some(PrincipalStatus::Active) };
     for patch in [PrincipalPatch::default(), same] {
         assert_eq!(now(world.store.principal_update(tenant.change(), id, patch).await.unwrap()), before);
     }
@@ -119,7 +124,8 @@ async fn a_grant_is_given_once_and_taken_back(world: World) {
     let begin = world.end(&tenant).await;
 
     let resource = Resource::NotificationIntegration("ops chat".into());
-    let new = GrantCreate { principal_id, permission: Permission::NotificationIntegrationRead, resource: resource.clone() };
+    let new =
+        GrantCreate { principal_id, permission: Permission::NotificationIntegrationRead, resource: resource.clone() };
     let grant = now(world.store.grant_create(tenant.change_at(5), new.clone()).await.unwrap());
     assert_eq!(grant.created_at, at(5));
     assert_eq!(held().await, [Grant { permission: new.permission, resource: resource.clone() }]);
@@ -148,4 +154,45 @@ async fn a_grant_needs_its_principal_and_its_workspace(world: World) {
     let nowhere = Resource::Workspace(absent.into());
     not_found(world.store.grant_create(tenant.change(), new(tenant.admin, nowhere)).await);
     assert_eq!(world.since(&tenant, &begin).await, []);
+}
+
+async fn nobody_hands_out_more_than_they_hold(world: World) {
+    let tenant = world.tenant().await;
+    let (ops, other) =
+        (Resource::NotificationIntegration("ops".into()), Resource::NotificationIntegration("other".into()));
+    let held = [(Permission::EventsRead, ops.clone()), (Permission::GrantsManage, Resource::Tenant)];
+    let handed = async |permission, resource: &Resource| {
+        let principal_id = world.principal(&tenant).await;
+        let new = GrantCreate { principal_id, permission, resource: resource.clone() };
+        let granted = world.store.grant_create(tenant.change_with(&held), new.clone()).await;
+        // A key for somebody who has the grant already comes to the same.
+        let principal_id = world.principal(&tenant).await;
+        now(world.store.grant_create(tenant.change(), GrantCreate { principal_id, ..new }).await.unwrap());
+        let keyed = world
+            .store
+            .api_key_create(tenant.change_with(&held), principal_id, key(&principal_id.uuid().simple().to_string()))
+            .await;
+        match (granted, keyed) {
+            (Ok(_), Ok(_)) => true,
+            (Err(Error::Denied), Err(Error::Denied)) => false,
+            unlike => panic!("{permission} {resource}: {unlike:?}"),
+        }
+    };
+    for (permission, resource) in &held {
+        assert!(handed(*permission, resource).await, "{permission} {resource}");
+    }
+    assert!(handed(Permission::GrantsManage, &other).await);
+    for (permission, resource) in [
+        (Permission::All, &Resource::Tenant),
+        (Permission::All, &ops),
+        (Permission::EventsRead, &Resource::Tenant),
+        (Permission::EventsRead, &other),
+        (Permission::EventsAppend, &ops),
+    ] {
+        assert!(!handed(permission, resource).await, "{permission} {resource}");
+    }
+    let denied = world.store.api_key_create(tenant.change_with(&held), tenant.admin, key("admin's")).await;
+    assert!(matches!(denied, Err(Error::Denied)), "{denied:?}");
+    let by_command = Change::by_server(tenant.id, at(1));
+    now(world.store.api_key_create(by_command, tenant.admin, key("admin's")).await.unwrap());
 }

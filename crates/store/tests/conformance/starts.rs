@@ -32,7 +32,13 @@ async fn twenty(world: &World) -> Tenant {
 }
 
 /// Every event before `cursor`, newest first, in pages of `limit`.
-async fn backwards(world: &World, tenant: &Tenant, filter: &EventQuery, cursor: &str, limit: i64) -> Vec<courant_api::Event> {
+async fn backwards(
+    world: &World,
+    tenant: &Tenant,
+    filter: &EventQuery,
+    cursor: &str,
+    limit: i64,
+) -> Vec<courant_api::Event> {
     let (mut walked, mut cursor) = (Vec::new(), cursor.to_owned());
     loop {
         let page = world.page(tenant, EventQuery { start: before(&cursor), limit, ..filter.clone() }).await;
@@ -126,7 +132,11 @@ async fn a_time_that_runs_behind_its_neighbours_hides_no_event(world: World) {
     // Two servers' clocks and slow commits: times are out of order by up to half a minute.
     let times: Vec<i64> = (0..60).map(|n| 1000 + 10 * n + [0, 25, -30, 12][usize::try_from(n % 4).unwrap()]).collect();
     for second in &times {
-        world.store.event_append(tenant.change_at(*second), vec![draft("task.made", second.to_string())]).await.unwrap();
+        world
+            .store
+            .event_append(tenant.change_at(*second), vec![draft("task.made", second.to_string())])
+            .await
+            .unwrap();
     }
     let all = world.events(&tenant).await;
     for second in 990..1600 {

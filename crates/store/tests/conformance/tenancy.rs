@@ -11,10 +11,7 @@ use serde_json::json;
 use crate::cases;
 use crate::world::{World, at, draft, key, not_found, now, query};
 
-cases![
-    another_tenants_ids_are_not_found_by_any_method,
-    another_tenants_rows_are_in_no_list,
-];
+cases![another_tenants_ids_are_not_found_by_any_method, another_tenants_rows_are_in_no_list,];
 
 async fn another_tenants_ids_are_not_found_by_any_method(world: World) {
     let (owner, stranger) = (world.tenant().await, world.tenant().await);
@@ -27,7 +24,8 @@ async fn another_tenants_ids_are_not_found_by_any_method(world: World) {
     let grant = now(store.grant_create(owner.change(), new).await.unwrap()).id;
     let new = EventTypeRegister { entity_type: "a".into(), description: None, schema: json!({"type": "object"}) };
     now(store.event_type_register(owner.change(), "a.made".into(), 1, new).await.unwrap());
-    let integration = now(store.integration_create(owner.change(), owner.integration("ops", &["task."]), None).await.unwrap()).id;
+    let integration =
+        now(store.integration_create(owner.change(), owner.integration("ops", &["task."]), None).await.unwrap()).id;
     let event = world.append(&owner, vec![draft("task.made", "a")]).await[0].id;
     world.announce(at(0)).await;
     let delivery = store.delivery_list(&owner.caller, Vec::new(), None, 1).await.unwrap().items[0].id;
@@ -81,8 +79,12 @@ async fn another_tenants_rows_are_in_no_list(world: World) {
     assert_eq!(store.delivery_list(&stranger.caller, Vec::new(), None, 10).await.unwrap().items, []);
     let principals = store.principal_list(stranger.id, None, 10).await.unwrap().items;
     assert_eq!(principals.iter().map(|p| p.id).collect::<Vec<_>>(), [stranger.admin]);
-    assert!(store.api_key_list(stranger.id, None, 10).await.unwrap().items.iter().all(|k| k.principal_id == stranger.admin));
-    assert!(store.grant_list(stranger.id, None, 10).await.unwrap().items.iter().all(|g| g.principal_id == stranger.admin));
+    assert!(
+        store.api_key_list(stranger.id, None, 10).await.unwrap().items.iter().all(|k| k.principal_id == stranger.admin)
+    );
+    assert!(
+        store.grant_list(stranger.id, None, 10).await.unwrap().items.iter().all(|g| g.principal_id == stranger.admin)
+    );
     assert_eq!(world.events(&stranger).await.len(), 4);
 
     // The same names are free to everybody.

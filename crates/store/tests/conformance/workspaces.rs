@@ -111,7 +111,8 @@ async fn moves_at_once_cannot_close_a_circle(world: World) {
     for _ in 0..10 {
         let (a, b) = (world.workspace(&tenant, None).await, world.workspace(&tenant, None).await);
         let (below_a, below_b) = (world.workspace(&tenant, Some(a)).await, world.workspace(&tenant, Some(b)).await);
-        let (one, two) = tokio::join!(move_to(&world, &tenant, a, Some(below_b)), move_to(&world, &tenant, b, Some(below_a)));
+        let (one, two) =
+            tokio::join!(move_to(&world, &tenant, a, Some(below_b)), move_to(&world, &tenant, b, Some(below_a)));
         assert!(one.is_ok() != two.is_ok(), "{one:?} {two:?}");
     }
 }

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use courant_api::access::{PrincipalCreate, PrincipalKind, WorkspaceCreate};
 use courant_api::event::EventPage;
-use courant_api::{Cursor, Event, EventId, IntegrationId, Permission, PrincipalId, Resource, TenantId, Timestamp, WorkspaceId};
+use courant_api::{
+    Cursor, Event, EventId, IntegrationId, Permission, PrincipalId, Resource, TenantId, Timestamp, WorkspaceId,
+};
 use courant_core::access::Grant;
 use courant_store::{
     Announced, Caller, Change, Changed, Error, EventDraft, EventQuery, Integration, KeyDraft, Options, Start, Store,
@@ -110,7 +112,14 @@ pub fn draft(event_type: &str, entity_id: impl Into<String>) -> EventDraft {
 
 /// Every event from the first one on, in pages of `limit`.
 pub fn query(limit: i64) -> EventQuery {
-    EventQuery { prefixes: Vec::new(), workspace_id: None, entity_type: None, entity_id: None, start: Start::First, limit }
+    EventQuery {
+        prefixes: Vec::new(),
+        workspace_id: None,
+        entity_type: None,
+        entity_id: None,
+        start: Start::First,
+        limit,
+    }
 }
 
 pub fn after(cursor: &str) -> Start {
@@ -220,7 +229,7 @@ impl World {
         let page = self.store.journal_scan(from, 1000).await.unwrap();
         assert!(!page.has_more);
         match self.store.announce(from, page.next, page.events, now).await.unwrap() {
-            Announced::Moved { deliveries } => deliveries,
+            Announced::Moved { deliveries, .. } => deliveries,
             Announced::Stale => panic!("somebody else announces here"),
         }
     }
@@ -250,7 +259,8 @@ impl Tenant {
     }
 
     pub fn caller_with(&self, grants: &[(Permission, Resource)]) -> Caller {
-        let grants = grants.iter().map(|(permission, resource)| Grant { permission: *permission, resource: resource.clone() });
+        let grants =
+            grants.iter().map(|(permission, resource)| Grant { permission: *permission, resource: resource.clone() });
         Caller { grants: grants.collect(), ..self.caller.clone() }
     }
 
@@ -306,9 +316,10 @@ impl Raw {
     /// Runs statements; the database's refusal in words.
     pub async fn run(&self, sql: &str) -> Result<(), String> {
         match self {
-            Self::Postgres { client, .. } => {
-                client.batch_execute(sql).await.map_err(|e| e.as_db_error().map_or(e.to_string(), |e| e.message().to_owned()))
-            }
+            Self::Postgres { client, .. } => client
+                .batch_execute(sql)
+                .await
+                .map_err(|e| e.as_db_error().map_or(e.to_string(), |e| e.message().to_owned())),
             Self::Sqlite(connection) => connection.lock().unwrap().execute_batch(sql).map_err(|e| e.to_string()),
         }
     }
@@ -324,7 +335,9 @@ impl Raw {
     /// The numbers in the first column of a query's rows.
     pub async fn numbers(&self, sql: &str) -> Vec<i64> {
         match self {
-            Self::Postgres { client, .. } => client.query(sql, &[]).await.unwrap().iter().map(|row| row.get(0)).collect(),
+            Self::Postgres { client, .. } => {
+                client.query(sql, &[]).await.unwrap().iter().map(|row| row.get(0)).collect()
+            }
             Self::Sqlite(connection) => {
                 let connection = connection.lock().unwrap();
                 let mut statement = connection.prepare(sql).unwrap();

@@ -24,19 +24,13 @@ pub(super) fn describe(route: &Route, schemas: &mut Schemas) -> Value {
         put("security", json!([]));
     }
     if let Some(Access::On(permissions, on)) = route.access {
-        put(
-            "x-permission",
-            json!({ "permissions": permissions, "on": on }),
-        );
+        put("x-permission", json!({ "permissions": permissions, "on": on }));
     }
     put("parameters", Value::Array(parameters(route, schemas)));
     if let Some(body) = route.shape.body {
         let schema = body(&mut schemas.inputs);
         let content = json!({ "application/json": { "schema": schema } });
-        put(
-            "requestBody",
-            json!({ "required": !route.body_optional, "content": content }),
-        );
+        put("requestBody", json!({ "required": !route.body_optional, "content": content }));
     }
     put("responses", responses(route, schemas));
     Value::Object(operation)
@@ -46,19 +40,13 @@ fn parameters(route: &Route, schemas: &mut Schemas) -> Vec<Value> {
     let mut list = Vec::new();
     for (place, describe) in [("path", route.shape.path), ("query", route.shape.query)] {
         let schema = describe(&mut schemas.inputs);
-        let required: Vec<_> = schema
-            .get("required")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .collect();
+        let required: Vec<_> = schema.get("required").and_then(Value::as_array).into_iter().flatten().collect();
         for (name, field) in properties(&schema) {
             let is_required = place == "path" || required.iter().any(|r| *r == name);
             list.push(parameter(name, place, is_required, field.clone()));
         }
     }
-    let mut share =
-        |name: &str| list.push(json!({ "$ref": format!("#/components/parameters/{name}") }));
+    let mut share = |name: &str| list.push(json!({ "$ref": format!("#/components/parameters/{name}") }));
     if route.idempotent {
         share("Idempotency-Key");
     }
@@ -73,9 +61,7 @@ fn parameters(route: &Route, schemas: &mut Schemas) -> Vec<Value> {
 
 fn parameter(name: &str, place: &str, required: bool, field: Value) -> Value {
     let mut schema = without_null(field);
-    let description = schema
-        .as_object_mut()
-        .and_then(|fields| fields.shift_remove("description"));
+    let description = schema.as_object_mut().and_then(|fields| fields.shift_remove("description"));
     let mut parameter = json!({ "name": name, "in": place, "required": required });
     if let Some(text) = description {
         parameter["description"] = text;
@@ -129,9 +115,7 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
     for (status, codes) in refusals {
         responses.insert(status, refusal(status, &codes));
     }
-    let by_text = responses
-        .into_iter()
-        .map(|(status, response)| (status.to_string(), response));
+    let by_text = responses.into_iter().map(|(status, response)| (status.to_string(), response));
     Value::Object(by_text.collect::<Map<_, _>>())
 }
 
@@ -145,11 +129,7 @@ fn success(route: &Route, status: StatusCode, schemas: &mut Schemas) -> Value {
     }
     let mut response = json!({ "description": status.canonical_reason().unwrap_or("Success") });
     response["headers"] = named_headers(&headers);
-    if let Some(reply) = route
-        .shape
-        .reply
-        .filter(|_| status != StatusCode::NO_CONTENT)
-    {
+    if let Some(reply) = route.shape.reply.filter(|_| status != StatusCode::NO_CONTENT) {
         let schema = reply(&mut schemas.answers);
         response["content"] = json!({ route.produces: { "schema": schema } });
     }
@@ -157,10 +137,7 @@ fn success(route: &Route, status: StatusCode, schemas: &mut Schemas) -> Value {
 }
 
 fn refusal(status: u16, codes: &[ErrorCode]) -> Value {
-    let lines: Vec<_> = codes
-        .iter()
-        .map(|code| format!("`{}`: {}", code.as_str(), code.meaning()))
-        .collect();
+    let lines: Vec<_> = codes.iter().map(|code| format!("`{}`: {}", code.as_str(), code.meaning())).collect();
     let mut headers = vec!["X-Request-ID", "X-Correlation-ID"];
     match status {
         401 => headers.push("WWW-Authenticate"),
@@ -176,12 +153,7 @@ fn refusal(status: u16, codes: &[ErrorCode]) -> Value {
 }
 
 fn named_headers(names: &[&str]) -> Value {
-    let entry = |name: &&str| {
-        (
-            (*name).to_owned(),
-            json!({ "$ref": format!("#/components/headers/{name}") }),
-        )
-    };
+    let entry = |name: &&str| ((*name).to_owned(), json!({ "$ref": format!("#/components/headers/{name}") }));
     Value::Object(names.iter().map(entry).collect::<Map<_, _>>())
 }
 
@@ -198,21 +170,9 @@ pub(super) fn shared_parameters() -> Value {
             "The ETag of the version that is meant; another current version is refused.",
             json!({ "type": "string", "pattern": "^(\\*|\"[0-9]+\")$" }),
         ),
-        (
-            "X-Request-ID",
-            "Identifies the request; made by the server when absent or unacceptable.",
-            id_schema(),
-        ),
-        (
-            "X-Correlation-ID",
-            "Ties together what one undertaking causes; the request id when absent.",
-            id_schema(),
-        ),
-        (
-            "traceparent",
-            "W3C trace context.",
-            json!({ "type": "string" }),
-        ),
+        ("X-Request-ID", "Identifies the request; made by the server when absent or unacceptable.", id_schema()),
+        ("X-Correlation-ID", "Ties together what one undertaking causes; the request id when absent.", id_schema()),
+        ("traceparent", "W3C trace context.", json!({ "type": "string" })),
     ];
     let entry = |(name, description, schema): (&str, &str, Value)| {
         let body = json!({
@@ -232,33 +192,14 @@ pub(super) fn shared_headers() -> Value {
     let text = json!({ "type": "string" });
     let list = [
         ("X-Request-ID", "The request's id.", id_schema()),
-        (
-            "X-Correlation-ID",
-            "The request's correlation id.",
-            id_schema(),
-        ),
-        (
-            "Idempotency-Replayed",
-            "`true` on a replayed answer; else absent.",
-            text.clone(),
-        ),
-        (
-            "ETag",
-            "The resource's version, for `If-Match`.",
-            text.clone(),
-        ),
+        ("X-Correlation-ID", "The request's correlation id.", id_schema()),
+        ("Idempotency-Replayed", "`true` on a replayed answer; else absent.", text.clone()),
+        ("ETag", "The resource's version, for `If-Match`.", text.clone()),
         ("WWW-Authenticate", "The scheme of credentials.", text),
-        (
-            "Retry-After",
-            "Seconds to wait before a repeat.",
-            json!({ "type": "integer", "minimum": 0 }),
-        ),
+        ("Retry-After", "Seconds to wait before a repeat.", json!({ "type": "integer", "minimum": 0 })),
     ];
     let entry = |(name, description, schema): (&str, &str, Value)| {
-        (
-            name.to_owned(),
-            json!({ "description": description, "schema": schema }),
-        )
+        (name.to_owned(), json!({ "description": description, "schema": schema }))
     };
     Value::Object(list.into_iter().map(entry).collect::<Map<_, _>>())
 }

@@ -37,10 +37,7 @@ impl Schemas {
     pub(super) fn finish(mut self, mut document: Value) -> Value {
         let inputs = self.inputs.take_definitions(true);
         let answers = self.answers.take_definitions(true);
-        let mut names: BTreeMap<String, String> = inputs
-            .keys()
-            .map(|name| (name.clone(), name.clone()))
-            .collect();
+        let mut names: BTreeMap<String, String> = inputs.keys().map(|name| (name.clone(), name.clone())).collect();
         // A type that differs makes the types that hold it differ too, so this is repeated until nothing changes.
         loop {
             let renamed = |name: &str| names.get(name).is_some_and(|new| new != name);
@@ -48,9 +45,7 @@ impl Schemas {
                 .iter()
                 .filter(|(name, _)| !renamed(name))
                 .filter(|(name, schema)| {
-                    answers
-                        .get(*name)
-                        .is_some_and(|answer| *answer != pointed((*schema).clone(), &names))
+                    answers.get(*name).is_some_and(|answer| *answer != pointed((*schema).clone(), &names))
                 })
                 .map(|(name, _)| name.clone())
                 .collect();
@@ -86,10 +81,7 @@ fn point(value: &mut Value, names: &BTreeMap<String, String>) {
     match value {
         Value::Object(fields) => {
             for (key, field) in fields {
-                let target = field
-                    .as_str()
-                    .filter(|_| key == "$ref")
-                    .and_then(|text| text.strip_prefix(INPUT_PLACE));
+                let target = field.as_str().filter(|_| key == "$ref").and_then(|text| text.strip_prefix(INPUT_PLACE));
                 match target {
                     Some(name) => {
                         let name = names.get(name).map_or(name, String::as_str);

@@ -14,9 +14,7 @@ use serde_json::Value;
 use tower::ServiceExt as _;
 use uuid::Uuid;
 
-use crate::http::{
-    Access, ApiError, Authenticate, Cx as AnyCx, Endpoint, Input, Open, Reply, router,
-};
+use crate::http::{Access, ApiError, Authenticate, Cx as AnyCx, Endpoint, Input, Open, Reply, router};
 
 /// The credential that the application knows.
 pub(super) const CREDENTIAL: &str = "cak_good";
@@ -105,65 +103,34 @@ impl App {
 }
 
 fn view(name: impl Into<String>) -> ThingView {
-    ThingView {
-        name: name.into(),
-        part: None,
-    }
+    ThingView { name: name.into(), part: None }
 }
 
-async fn list(
-    cx: Cx,
-    input: Input<(), ThingsQuery, ()>,
-) -> Result<Reply<Page<ThingView>>, ApiError> {
-    let ThingsQuery {
-        types,
-        workspace_id,
-        limit,
-    } = input.query;
+async fn list(cx: Cx, input: Input<(), ThingsQuery, ()>) -> Result<Reply<Page<ThingView>>, ApiError> {
+    let ThingsQuery { types, workspace_id, limit } = input.query;
     cx.app.note(format!("{types:?} {workspace_id:?} {limit:?}"));
-    Ok(Reply::ok(Page {
-        items: vec![view(cx.caller.0)],
-        next_cursor: None,
-        has_more: false,
-    }))
+    Ok(Reply::ok(Page { items: vec![view(cx.caller.0)], next_cursor: None, has_more: false }))
 }
 
 async fn get(_: Cx, input: Input<ThingPath, (), ()>) -> Result<Reply<ThingView>, ApiError> {
     Ok(Reply::ok(view(input.path.id.to_string())).etag(7))
 }
 
-async fn create(
-    cx: Cx,
-    mut input: Input<(), (), ThingCreate>,
-) -> Result<Reply<ThingView>, ApiError> {
+async fn create(cx: Cx, mut input: Input<(), (), ThingCreate>) -> Result<Reply<ThingView>, ApiError> {
     if let Some(idempotency) = &cx.idempotency {
-        cx.app.note(format!(
-            "{} {:x?}",
-            idempotency.key, idempotency.fingerprint
-        ));
+        cx.app.note(format!("{} {:x?}", idempotency.key, idempotency.fingerprint));
         if idempotency.key == "again" {
-            return Ok(
-                Reply::text(StatusCode::CREATED, r#"{"name": "stored"}"#.to_owned())
-                    .etag(1)
-                    .replayed(),
-            );
+            return Ok(Reply::text(StatusCode::CREATED, r#"{"name": "stored"}"#.to_owned()).etag(1).replayed());
         }
     }
     let part = input.body.parts.drain(..).next();
-    Ok(Reply::created(ThingView {
-        name: "new".to_owned(),
-        part,
-    }))
+    Ok(Reply::created(ThingView { name: "new".to_owned(), part }))
 }
 
 async fn patch(cx: Cx, input: Input<ThingPath, (), Comment>) -> Result<Reply<ThingView>, ApiError> {
-    cx.app
-        .note(format!("{:?} {:?}", cx.if_match, input.body.comment));
+    cx.app.note(format!("{:?} {:?}", cx.if_match, input.body.comment));
     if cx.if_match == Some(1) {
-        return Err(ApiError::new(
-            ErrorCode::VersionConflict,
-            "the thing has version 7",
-        ));
+        return Err(ApiError::new(ErrorCode::VersionConflict, "the thing has version 7"));
     }
     Ok(Reply::ok(view("patched")))
 }
@@ -182,10 +149,7 @@ async fn retry(_: Cx, _: Input<(), (), ()>) -> Result<Reply<ThingView>, ApiError
 }
 
 async fn version(_: Cx, input: Input<VersionPath, (), ()>) -> Result<Reply<ThingView>, ApiError> {
-    Ok(Reply::ok(view(format!(
-        "{} {}",
-        input.path.r#type, input.path.n
-    ))))
+    Ok(Reply::ok(view(format!("{} {}", input.path.r#type, input.path.n))))
 }
 
 async fn health(_: AnyCx<App, Open>, _: Input<(), (), ()>) -> Result<Reply<String>, ApiError> {
@@ -208,22 +172,15 @@ async fn stray(_: Cx, _: Input<(), (), ()>) -> Result<Reply<ThingView>, ApiError
     Err(ApiError::new(ErrorCode::Conflict, "nobody documented this"))
 }
 
-const READ: Access = Access::On(
-    &[Permission::EventsRead],
-    "the workspace given, else the tenant",
-);
+const READ: Access = Access::On(&[Permission::EventsRead], "the workspace given, else the tenant");
 
 fn payload_faults(pointer: &str) -> Option<ErrorCode> {
-    pointer
-        .contains("/payload")
-        .then_some(ErrorCode::InvalidEventPayload)
+    pointer.contains("/payload").then_some(ErrorCode::InvalidEventPayload)
 }
 
 pub(super) fn endpoints() -> Vec<Endpoint<App>> {
     let list = vec![
-        Endpoint::get("/api/v1/things", list)
-            .summary("Lists things")
-            .access(READ),
+        Endpoint::get("/api/v1/things", list).summary("Lists things").access(READ),
         Endpoint::post("/api/v1/things", create)
             .summary("Creates a thing")
             .description("With its parts.")
@@ -233,50 +190,23 @@ pub(super) fn endpoints() -> Vec<Endpoint<App>> {
             .body_limit(2000)
             .payload_faults(payload_faults)
             .errors(&[ErrorCode::InvalidEventPayload]),
-        Endpoint::get("/api/v1/things/{id}", get)
-            .summary("Gets a thing")
-            .access(READ)
-            .etag()
-            .missing("thing"),
-        Endpoint::patch("/api/v1/things/{id}", patch)
-            .summary("Changes a thing")
-            .access(READ)
-            .missing("thing"),
-        Endpoint::delete("/api/v1/things/{id}", delete)
-            .summary("Deletes a thing")
-            .access(READ)
-            .missing("thing"),
+        Endpoint::get("/api/v1/things/{id}", get).summary("Gets a thing").access(READ).etag().missing("thing"),
+        Endpoint::patch("/api/v1/things/{id}", patch).summary("Changes a thing").access(READ).missing("thing"),
+        Endpoint::delete("/api/v1/things/{id}", delete).summary("Deletes a thing").access(READ).missing("thing"),
         Endpoint::post("/api/v1/things/{id}:claim", claim)
             .summary("Claims a thing")
             .access(Access::Caller)
             .body_optional()
             .missing("thing"),
-        Endpoint::post("/api/v1/things:retry", retry)
-            .summary("Retries all")
-            .access(READ)
-            .without_idempotency_key(),
-        Endpoint::get("/api/v1/event-types/{type}/versions/{n}", version)
-            .summary("A version")
-            .access(Access::Caller),
-        Endpoint::get("/healthz", health)
-            .summary("Whether the process lives")
-            .produces("text/plain"),
-        Endpoint::get("/api/v1/fail", fail)
-            .summary("Fails")
-            .access(Access::Caller),
-        Endpoint::get("/api/v1/busy", busy)
-            .summary("Is busy")
-            .access(Access::Caller),
-        Endpoint::get("/api/v1/explode", explode)
-            .summary("Panics")
-            .access(Access::Caller),
-        Endpoint::get("/api/v1/stray", stray)
-            .summary("Strays")
-            .access(Access::Caller),
+        Endpoint::post("/api/v1/things:retry", retry).summary("Retries all").access(READ).without_idempotency_key(),
+        Endpoint::get("/api/v1/event-types/{type}/versions/{n}", version).summary("A version").access(Access::Caller),
+        Endpoint::get("/healthz", health).summary("Whether the process lives").produces("text/plain"),
+        Endpoint::get("/api/v1/fail", fail).summary("Fails").access(Access::Caller),
+        Endpoint::get("/api/v1/busy", busy).summary("Is busy").access(Access::Caller),
+        Endpoint::get("/api/v1/explode", explode).summary("Panics").access(Access::Caller),
+        Endpoint::get("/api/v1/stray", stray).summary("Strays").access(Access::Caller),
     ];
-    list.into_iter()
-        .map(|endpoint| endpoint.tag("things"))
-        .collect()
+    list.into_iter().map(|endpoint| endpoint.tag("things")).collect()
 }
 
 /// An answer that has arrived.
@@ -299,15 +229,9 @@ impl Answer {
     /// Status, code and message of a refusal, whose envelope is checked on the way.
     pub(super) fn refusal(&self) -> (u16, String, String) {
         let json = self.json();
-        assert_eq!(
-            json.as_object().unwrap().keys().collect::<Vec<_>>(),
-            ["error"]
-        );
+        assert_eq!(json.as_object().unwrap().keys().collect::<Vec<_>>(), ["error"]);
         let error = json["error"].as_object().unwrap();
-        assert_eq!(
-            error.keys().collect::<Vec<_>>(),
-            ["code", "message", "details"]
-        );
+        assert_eq!(error.keys().collect::<Vec<_>>(), ["code", "message", "details"]);
         assert!(error["details"].is_object());
         assert_eq!(self.header("content-type"), Some("application/json"));
         let text = |key: &str| error[key].as_str().unwrap().to_owned();
@@ -323,49 +247,26 @@ pub(super) struct Server {
 impl Server {
     pub(super) fn new() -> Self {
         let app = Arc::new(App::default());
-        Self {
-            router: router(endpoints(), &app),
-            app,
-        }
+        Self { router: router(endpoints(), &app), app }
     }
 
     pub(super) async fn send(&self, request: Request<Body>) -> Answer {
-        let (parts, body) = self
-            .router
-            .clone()
-            .oneshot(request)
-            .await
-            .unwrap()
-            .into_parts();
+        let (parts, body) = self.router.clone().oneshot(request).await.unwrap().into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
         let text = String::from_utf8(bytes.to_vec()).unwrap();
-        Answer {
-            status: parts.status.as_u16(),
-            headers: parts.headers,
-            text,
-        }
+        Answer { status: parts.status.as_u16(), headers: parts.headers, text }
     }
 
     /// Sends with a good credential, and a JSON body unless it is empty.
-    pub(super) async fn ask(
-        &self,
-        method: Method,
-        target: &str,
-        headers: &[(&str, &str)],
-        body: &str,
-    ) -> Answer {
-        let mut request = Request::builder()
-            .method(method)
-            .uri(target)
-            .header("authorization", bearer());
+    pub(super) async fn ask(&self, method: Method, target: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let mut request = Request::builder().method(method).uri(target).header("authorization", bearer());
         if !body.is_empty() && headers.iter().all(|(name, _)| *name != "content-type") {
             request = request.header("content-type", "application/json");
         }
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        self.send(request.body(Body::from(body.to_owned())).unwrap())
-            .await
+        self.send(request.body(Body::from(body.to_owned())).unwrap()).await
     }
 
     pub(super) async fn get(&self, target: &str) -> Answer {

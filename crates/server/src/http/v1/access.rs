@@ -11,13 +11,18 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::list::{ListQuery, page};
+use super::list::{List, ListQuery};
 use super::{changed, versioned};
 use crate::app::App;
 use crate::clock;
 use crate::http::{Access, ApiError, Cx, Endpoint, Gate, Input, Reply};
 use crate::ops::{Actor, access};
 use crate::secrets::equal;
+
+const PRINCIPALS: List = List("principals");
+const API_KEYS: List = List("api-keys");
+const GRANTS: List = List("grants");
+const WORKSPACES: List = List("workspaces");
 
 const TENANT: &str = "the tenant";
 const ITSELF: &str = "the workspace, or the tenant";
@@ -62,6 +67,7 @@ pub(super) fn endpoints() -> Vec<Endpoint<App>> {
         Endpoint::post("/api/v1/api-keys", key_create)
             .tag("access")
             .summary("Makes an API key; the key itself is shown this once")
+            .description("The caller must hold every grant of the key's principal.")
             .access(Access::On(&[P::ApiKeysManage], TENANT))
             .errors(&[E::NotFound])
             .created(),
@@ -78,6 +84,7 @@ pub(super) fn endpoints() -> Vec<Endpoint<App>> {
         Endpoint::post("/api/v1/grants", grant_create)
             .tag("access")
             .summary("Grants a permission to a principal")
+            .description("The caller must hold the permission on that resource.")
             .access(Access::On(&[P::GrantsManage], TENANT))
             .errors(&[E::NotFound, E::Conflict])
             .created(),
@@ -145,7 +152,10 @@ impl Gate<App> for Bootstrap {
     }
 }
 
-async fn bootstrap(cx: Cx<App, Bootstrap>, input: Input<(), (), TenantBootstrap>) -> Result<Reply<TenantBootstrapped>, ApiError> {
+async fn bootstrap(
+    cx: Cx<App, Bootstrap>,
+    input: Input<(), (), TenantBootstrap>,
+) -> Result<Reply<TenantBootstrapped>, ApiError> {
     let change = Change {
         request_id: Some(cx.request.request_id),
         correlation_id: Some(cx.request.correlation_id),
@@ -173,11 +183,14 @@ by_id!(ByGrant, GrantId, "The grant's id.");
 by_id!(ByWorkspace, WorkspaceId, "The workspace's id.");
 
 async fn principals(cx: Cx<App>, input: Input<(), ListQuery, ()>) -> Result<Reply<Page<PrincipalView>>, ApiError> {
-    let rows = access::principal_list(&cx.app, &cx.caller, input.query.key()?, input.query.limit()).await?;
-    Ok(Reply::ok(page(rows)))
+    let rows = access::principal_list(&cx.app, &cx.caller, input.query.key(PRINCIPALS)?, input.query.limit()).await?;
+    Ok(Reply::ok(PRINCIPALS.page(rows)))
 }
 
-async fn principal_create(cx: Cx<App>, input: Input<(), (), PrincipalCreate>) -> Result<Reply<PrincipalView>, ApiError> {
+async fn principal_create(
+    cx: Cx<App>,
+    input: Input<(), (), PrincipalCreate>,
+) -> Result<Reply<PrincipalView>, ApiError> {
     let done = access::principal_create(&cx.app, Actor::of(&cx), input.body).await?;
     Ok(versioned(StatusCode::CREATED, done, |v| v.version))
 }
@@ -188,14 +201,17 @@ async fn principal_get(cx: Cx<App>, input: Input<ByPrincipal, (), ()>) -> Result
     Ok(Reply::ok(view).etag(version))
 }
 
-async fn principal_update(cx: Cx<App>, input: Input<ByPrincipal, (), PrincipalPatch>) -> Result<Reply<PrincipalView>, ApiError> {
+async fn principal_update(
+    cx: Cx<App>,
+    input: Input<ByPrincipal, (), PrincipalPatch>,
+) -> Result<Reply<PrincipalView>, ApiError> {
     let done = access::principal_update(&cx.app, Actor::of(&cx), input.path.id, input.body).await?;
     Ok(versioned(StatusCode::OK, done, |v| v.version))
 }
 
 async fn keys(cx: Cx<App>, input: Input<(), ListQuery, ()>) -> Result<Reply<Page<ApiKeyView>>, ApiError> {
-    let rows = access::api_key_list(&cx.app, &cx.caller, input.query.key()?, input.query.limit()).await?;
-    Ok(Reply::ok(page(rows)))
+    let rows = access::api_key_list(&cx.app, &cx.caller, input.query.key(API_KEYS)?, input.query.limit()).await?;
+    Ok(Reply::ok(API_KEYS.page(rows)))
 }
 
 async fn key_create(cx: Cx<App>, input: Input<(), (), ApiKeyCreate>) -> Result<Reply<ApiKeyView>, ApiError> {
@@ -209,8 +225,8 @@ async fn key_revoke(cx: Cx<App>, input: Input<ByKey, (), ()>) -> Result<Reply<Ap
 }
 
 async fn grants(cx: Cx<App>, input: Input<(), ListQuery, ()>) -> Result<Reply<Page<GrantView>>, ApiError> {
-    let rows = access::grant_list(&cx.app, &cx.caller, input.query.key()?, input.query.limit()).await?;
-    Ok(Reply::ok(page(rows)))
+    let rows = access::grant_list(&cx.app, &cx.caller, input.query.key(GRANTS)?, input.query.limit()).await?;
+    Ok(Reply::ok(GRANTS.page(rows)))
 }
 
 async fn grant_create(cx: Cx<App>, input: Input<(), (), GrantCreate>) -> Result<Reply<GrantView>, ApiError> {
@@ -224,11 +240,14 @@ async fn grant_delete(cx: Cx<App>, input: Input<ByGrant, (), ()>) -> Result<Repl
 }
 
 async fn workspaces(cx: Cx<App>, input: Input<(), ListQuery, ()>) -> Result<Reply<Page<WorkspaceView>>, ApiError> {
-    let rows = access::workspace_list(&cx.app, &cx.caller, input.query.key()?, input.query.limit()).await?;
-    Ok(Reply::ok(page(rows)))
+    let rows = access::workspace_list(&cx.app, &cx.caller, input.query.key(WORKSPACES)?, input.query.limit()).await?;
+    Ok(Reply::ok(WORKSPACES.page(rows)))
 }
 
-async fn workspace_create(cx: Cx<App>, input: Input<(), (), WorkspaceCreate>) -> Result<Reply<WorkspaceView>, ApiError> {
+async fn workspace_create(
+    cx: Cx<App>,
+    input: Input<(), (), WorkspaceCreate>,
+) -> Result<Reply<WorkspaceView>, ApiError> {
     let done = access::workspace_create(&cx.app, Actor::of(&cx), input.body).await?;
     Ok(versioned(StatusCode::CREATED, done, |v| v.version))
 }
@@ -239,12 +258,18 @@ async fn workspace_get(cx: Cx<App>, input: Input<ByWorkspace, (), ()>) -> Result
     Ok(Reply::ok(view).etag(version))
 }
 
-async fn workspace_update(cx: Cx<App>, input: Input<ByWorkspace, (), WorkspacePatch>) -> Result<Reply<WorkspaceView>, ApiError> {
+async fn workspace_update(
+    cx: Cx<App>,
+    input: Input<ByWorkspace, (), WorkspacePatch>,
+) -> Result<Reply<WorkspaceView>, ApiError> {
     let done = access::workspace_update(&cx.app, Actor::of(&cx), input.path.id, input.body).await?;
     Ok(versioned(StatusCode::OK, done, |v| v.version))
 }
 
-async fn workspace_move(cx: Cx<App>, input: Input<ByWorkspace, (), WorkspaceMove>) -> Result<Reply<WorkspaceView>, ApiError> {
+async fn workspace_move(
+    cx: Cx<App>,
+    input: Input<ByWorkspace, (), WorkspaceMove>,
+) -> Result<Reply<WorkspaceView>, ApiError> {
     let done = access::workspace_move(&cx.app, Actor::of(&cx), input.path.id, input.body).await?;
     Ok(versioned(StatusCode::OK, done, |v| v.version))
 }

@@ -1,7 +1,5 @@
 //! `/event-types`
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use courant_api::catalog::{EventTypeRegister, EventTypeView};
 use courant_api::{ErrorCode, Page, Permission};
 use http::StatusCode;
@@ -9,10 +7,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::changed;
-use super::list::ListQuery;
+use super::list::{List, ListQuery, malformed};
 use crate::app::App;
 use crate::http::{Access, ApiError, Cx, Endpoint, Input, Reply};
 use crate::ops::{Actor, catalogue};
+
+const EVENT_TYPES: List = List("event-types");
 
 pub(super) fn endpoints() -> Vec<Endpoint<App>> {
     vec![
@@ -33,7 +33,9 @@ pub(super) fn endpoints() -> Vec<Endpoint<App>> {
             .missing("event type version")
             .access(Access::On(&[Permission::EventTypesManage], "the tenant"))
             .errors(&[
-                ErrorCode::ReservedEventType, ErrorCode::InvalidSchema, ErrorCode::IncompatibleSchemaVersion,
+                ErrorCode::ReservedEventType,
+                ErrorCode::InvalidSchema,
+                ErrorCode::IncompatibleSchemaVersion,
                 ErrorCode::Conflict,
             ]),
     ]
@@ -44,18 +46,16 @@ async fn list(cx: Cx<App>, input: Input<(), ListQuery, ()>) -> Result<Reply<Page
     let limit = usize::try_from(input.query.limit()).unwrap_or(1);
     let (items, has_more) = catalogue::event_types_list(&cx.app, &cx.caller, after, limit).await?;
     let last = items.last().filter(|_| has_more);
-    let next_cursor = last.map(|t| format!("lc1_{}", URL_SAFE_NO_PAD.encode(&t.event_type)));
+    let next_cursor = last.map(|t| EVENT_TYPES.cursor(t.event_type.as_bytes()));
     Ok(Reply::ok(Page { items, next_cursor, has_more }))
 }
 
 /// This list is ordered by name, so its cursor holds one.
 fn decode(cursor: &str) -> Result<String, ApiError> {
-    cursor
-        .strip_prefix("lc1_")
-        .and_then(|body| URL_SAFE_NO_PAD.decode(body).ok())
-        .and_then(|bytes| String::from_utf8(bytes).ok())
+    String::from_utf8(EVENT_TYPES.key(cursor)?)
+        .ok()
         .filter(|name| courant_api::filter::is_type_name(name))
-        .ok_or_else(|| ApiError::new(ErrorCode::InvalidCursor, "malformed cursor"))
+        .ok_or_else(malformed)
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -81,7 +81,10 @@ struct ByVersion {
     n: u32,
 }
 
-async fn register(cx: Cx<App>, input: Input<ByVersion, (), EventTypeRegister>) -> Result<Reply<EventTypeView>, ApiError> {
+async fn register(
+    cx: Cx<App>,
+    input: Input<ByVersion, (), EventTypeRegister>,
+) -> Result<Reply<EventTypeView>, ApiError> {
     let ByVersion { event_type, n } = input.path;
     let done = catalogue::event_type_register(&cx.app, Actor::of(&cx), event_type, n, input.body).await?;
     Ok(changed(StatusCode::OK, done))

@@ -92,8 +92,8 @@ struct ReadQuery {
 
 async fn list(cx: Cx<App>, input: Input<(), ReadQuery, ()>) -> Result<Reply<EventPage>, ApiError> {
     let q = input.query;
-    let prefixes = parse_prefixes(&q.types)
-        .map_err(|e| ApiError::new(ErrorCode::InvalidEventTypeFilter, e.to_string()))?;
+    let prefixes =
+        parse_prefixes(&q.types).map_err(|e| ApiError::new(ErrorCode::InvalidEventTypeFilter, e.to_string()))?;
     if q.entity_id.is_some() && q.entity_type.is_none() {
         return Err(ApiError::invalid_parameter("entityId", "needs entityType"));
     }
@@ -158,4 +158,3 @@ struct ById {
 async fn get(cx: Cx<App>, input: Input<ById, (), ()>) -> Result<Reply<Event>, ApiError> {
     Ok(Reply::ok(journal::event_get(&cx.app, &cx.caller, input.path.id).await?))
 }
-

@@ -46,11 +46,34 @@ fn changed<R>(status: StatusCode, changed: Changed<R>) -> Reply<R> {
 fn versioned<R>(status: StatusCode, done: Changed<R>, version: impl Fn(&R) -> i64) -> Reply<R> {
     let version = match &done {
         Changed::Now(view) => Some(version(view)),
-        Changed::Before(_) => None,
+        Changed::Before(text) => kept_version(text),
     };
     let reply = changed(status, done);
     match version {
         Some(version) => reply.etag(version),
         None => reply,
+    }
+}
+
+/// The version in a stored answer, so that a replay has the `ETag` of the first.
+fn kept_version(text: &str) -> Option<i64> {
+    serde_json::from_str::<serde_json::Value>(text).ok()?.get("version")?.as_i64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replay_has_the_etag_of_the_first_answer() {
+        let answer = |changed: Changed<serde_json::Value>| {
+            let version = |view: &serde_json::Value| view["version"].as_i64().unwrap();
+            versioned(StatusCode::CREATED, changed, version).into_response("application/json").unwrap()
+        };
+        let view = serde_json::json!({ "id": 1, "version": 4 });
+        let first = answer(Changed::Now(view.clone()));
+        let replay = answer(Changed::Before(view.to_string()));
+        assert_eq!(replay.headers().get("etag").unwrap(), "\"4\"");
+        assert_eq!(first.headers().get("etag"), replay.headers().get("etag"));
     }
 }

@@ -8,7 +8,7 @@ use http::StatusCode;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::list::{self, ListQuery, page};
+use super::list::{List, ListQuery};
 use super::{changed, versioned};
 use crate::app::App;
 use crate::http::{Access, ApiError, Cx, Endpoint, Input, Reply};
@@ -18,6 +18,9 @@ const NAMED: &str = "notification_integration:<its name>";
 const ANY: &str = "at least one notification_integration:<name>; the list shows those";
 /// This one list clamps its limit instead of refusing it.
 const MAX_DELIVERIES: i64 = 200;
+
+const INTEGRATIONS: List = List("notification-integrations");
+const DELIVERIES: List = List("notification-deliveries");
 
 pub(super) fn endpoints() -> Vec<Endpoint<App>> {
     use ErrorCode as E;
@@ -31,7 +34,9 @@ pub(super) fn endpoints() -> Vec<Endpoint<App>> {
         Endpoint::post("/api/v1/orgs/{org_id}/notification-integrations", create)
             .tag("notifications")
             .summary("Creates an integration")
-            .description("It is told of the events that follow its creation. Saving `journalTypes` also needs `events.read`.")
+            .description(
+                "It is told of the events that follow its creation. Saving `journalTypes` also needs `events.read`.",
+            )
             .missing("org")
             .access(Access::On(&[Permission::NotificationIntegrationCreate, Permission::EventsRead], NAMED))
             .errors(&[E::Conflict])
@@ -99,8 +104,9 @@ struct ByDelivery {
 
 async fn integrations(cx: Cx<App>, input: Input<Org, ListQuery, ()>) -> Result<Reply<Page<IntegrationView>>, ApiError> {
     notify::of_org(&cx.caller, input.path.org_id)?;
-    let rows = notify::integration_list(&cx.app, &cx.caller, input.query.key()?, input.query.limit()).await?;
-    Ok(Reply::ok(page(rows)))
+    let rows =
+        notify::integration_list(&cx.app, &cx.caller, input.query.key(INTEGRATIONS)?, input.query.limit()).await?;
+    Ok(Reply::ok(INTEGRATIONS.page(rows)))
 }
 
 async fn create(cx: Cx<App>, input: Input<Org, (), IntegrationCreate>) -> Result<Reply<IntegrationView>, ApiError> {
@@ -121,7 +127,10 @@ async fn get(cx: Cx<App>, input: Input<ByIntegration, (), ()>) -> Result<Reply<I
     Ok(Reply::ok(view).etag(version))
 }
 
-async fn update(cx: Cx<App>, input: Input<ByIntegration, (), IntegrationPatch>) -> Result<Reply<IntegrationView>, ApiError> {
+async fn update(
+    cx: Cx<App>,
+    input: Input<ByIntegration, (), IntegrationPatch>,
+) -> Result<Reply<IntegrationView>, ApiError> {
     in_org(&cx, input.path.org_id, "notification integration")?;
     let done = notify::integration_update(&cx.app, Actor::of(&cx), input.path.id, input.body).await?;
     Ok(versioned(StatusCode::OK, done, |v| v.version))
@@ -150,9 +159,9 @@ async fn deliveries(cx: Cx<App>, input: Input<Org, DeliveryQuery, ()>) -> Result
     notify::of_org(&cx.caller, input.path.org_id)?;
     let query = input.query;
     let limit = query.limit.unwrap_or(50).min(MAX_DELIVERIES);
-    let key = query.cursor.as_deref().map(list::decode).transpose()?;
+    let key = query.cursor.as_deref().map(|cursor| DELIVERIES.id(cursor)).transpose()?;
     let rows = notify::delivery_list(&cx.app, &cx.caller, query.status, key, limit).await?;
-    Ok(Reply::ok(page(rows)))
+    Ok(Reply::ok(DELIVERIES.page(rows)))
 }
 
 async fn retry(cx: Cx<App>, input: Input<ByDelivery, (), ()>) -> Result<Reply<RetryResult>, ApiError> {

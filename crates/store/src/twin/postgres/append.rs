@@ -65,8 +65,7 @@ impl Append {
     }
 
     pub(crate) async fn run(&self, client: &Object) -> Result<Vec<Appended>, Error> {
-        let params: Vec<_> =
-            self.columns.iter().map(|p| p as &(dyn tokio_postgres::types::ToSql + Sync)).collect();
+        let params: Vec<_> = self.columns.iter().map(|p| p as &(dyn tokio_postgres::types::ToSql + Sync)).collect();
         let rows = client.query(&self.statement, &params).await?;
         rows.iter()
             .map(|row| {

@@ -2,16 +2,25 @@
 
 use crate::db::{Dialect, Statement};
 
-/// Takes due deliveries for server $2 at time $1, at most $3.
+/// Takes due deliveries for server $2 at time $1, at most $3. None of the integrations in $4, one of each in $5, at most
+/// $6 of any other.
 pub(crate) static CLAIM: Statement = Statement::only(
     "claim.sqlite",
     Dialect::Sqlite,
     "UPDATE delivery SET status = 'processing', attempt_count = attempt_count + 1, claim_token = claim_token + 1,
         claimed_by = $2, last_attempted_at = $1
     WHERE id IN (
-        SELECT d.id FROM delivery d
-        WHERE d.status IN ('pending', 'failed') AND d.run_at <= $1
-            AND NOT EXISTS (SELECT 1 FROM integration i WHERE i.id = d.integration_id AND i.paused)
-        ORDER BY d.run_at, d.id LIMIT $3)
+        SELECT r.id FROM (
+            SELECT w.id, w.run_at, w.integration_id,
+                row_number() OVER (PARTITION BY w.integration_id ORDER BY w.run_at, w.id) AS place
+            FROM (
+                SELECT o.id, o.run_at, o.integration_id FROM delivery o
+                WHERE o.status IN ('pending', 'failed') AND o.run_at <= $1 AND o.integration_id NOT IN {uuids $4}
+                    AND NOT EXISTS (SELECT 1 FROM integration i WHERE i.id = o.integration_id AND i.paused)
+                ORDER BY o.run_at, o.id LIMIT 1000
+            ) w
+        ) r
+        WHERE r.place <= CASE WHEN r.integration_id IN {uuids $5} THEN 1 ELSE CAST($6 AS bigint) END
+        ORDER BY r.run_at, r.id LIMIT $3)
     RETURNING id, tenant_id, integration_id, event_type, cause_type, attempt_count, claim_token, payload",
 );

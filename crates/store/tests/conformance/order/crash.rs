@@ -57,7 +57,9 @@ async fn positions_that_a_crash_takes_back_cost_no_reader_an_event() {
 
         let mut tasks = JoinSet::new();
         let change = tenant.change();
-        tasks.spawn(async move { doomed.event_append(change, vec![draft("task.made", "doomed"); DOOMED]).await.is_ok() });
+        tasks.spawn(
+            async move { doomed.event_append(change, vec![draft("task.made", "doomed"); DOOMED]).await.is_ok() },
+        );
         gate.next().await.roll_back();
         assert_eq!(tasks.join_all().await, [false]);
         // Our reader reads to the end; the other kind takes the sequence's word for where that is.
@@ -79,7 +81,10 @@ async fn positions_that_a_crash_takes_back_cost_no_reader_an_event() {
             let found = raw.number(&format!("SELECT count(*) FROM event WHERE seq > {last_drawn}")).await;
             let missed = LATER - usize::try_from(found).unwrap();
             assert!(missed > 0, "the control must miss what lies at positions that were issued again");
-            println!("positions up to {last_drawn} were issued again from {} on: the control missed {missed}", later[0]);
+            println!(
+                "positions up to {last_drawn} were issued again from {} on: the control missed {missed}",
+                later[0]
+            );
             if issued_again == 2 {
                 return;
             }

@@ -16,7 +16,8 @@ fn rename(tasks: &mut JoinSet<bool>, store: &Store, tenant: &Tenant, id: Workspa
 
 /// Until somebody waits for a lock.
 async fn somebody_waits(raw: &Raw) {
-    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    let waiting =
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
     eventually("the lock to be waited for", async || (raw.number(waiting).await == 1).then_some(())).await;
 }
 
@@ -122,7 +123,11 @@ async fn a_unit_between_append_and_commit_hides_what_follows_it_until_it_ends() 
         assert_eq!(world.since(&tenant, &from).await, [], "it is committed and not yet settled");
         crate::world::not_found(world.store.event_get(tenant.id, later.id).await);
         assert_eq!(world.store.journal_scan(0, 1000).await.unwrap().events.last().unwrap().cursor, from);
-        if commits { held.commit() } else { held.roll_back() }
+        if commits {
+            held.commit()
+        } else {
+            held.roll_back()
+        }
         assert_eq!(tasks.join_all().await, [commits]);
         let id = principals[0].to_string();
         let expected = if commits { vec![id.as_str(), "later"] } else { vec!["later"] };

@@ -115,11 +115,19 @@ async fn readers_who_follow_their_cursor_miss_nothing_that_thirty_two_writers_co
         }
         let one = held.swap_remove(chance.below(held.len()));
         let (commits, events) = (chance.below(6) > 0, one.entities.len());
-        if commits { one.commit() } else { one.roll_back() }
+        if commits {
+            one.commit()
+        } else {
+            one.roll_back()
+        }
         let (writer, ok) = endings.recv().await.unwrap();
         assert_eq!(ok, commits);
         left[writer] -= 1;
-        if commits { committed += events } else { rolled_back += events }
+        if commits {
+            committed += events
+        } else {
+            rolled_back += events
+        }
 
         whole.step().await;
         even.step().await;
@@ -154,6 +162,9 @@ async fn readers_who_follow_their_cursor_miss_nothing_that_thirty_two_writers_co
 
     let naively_seen: BTreeSet<_> = naively_seen.into_iter().collect();
     let missed = truth.iter().filter(|seq| !naively_seen.contains(seq)).count();
-    assert!(missed > 0, "a reader who orders by position alone would have missed nothing here: the test proves nothing");
+    assert!(
+        missed > 0,
+        "a reader who orders by position alone would have missed nothing here: the test proves nothing"
+    );
     println!("{} events; a reader who orders by position alone missed {missed}", truth.len());
 }
