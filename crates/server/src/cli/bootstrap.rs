@@ -44,7 +44,7 @@ mod tests {
     async fn a_command_without_a_database_says_how_to_make_one() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("courant.db");
-        let error = Store::open(&Options::command(&format!("sqlite://{}", path.display()))).await.unwrap_err();
+        let error = Store::open(&Options::command(format!("sqlite://{}", path.display()))).await.unwrap_err();
         let text = error.to_string();
         for part in ["no database", path.to_str().unwrap(), "courant migrate"] {
             assert!(text.contains(part), "{text}");

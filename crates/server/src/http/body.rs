@@ -22,7 +22,7 @@ use super::error::ApiError;
 pub const DEFAULT_BODY_LIMIT: usize = 1024 * 1024;
 
 /// Longest wait for a whole body.
-const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+const BODY_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Deepest nesting of a body: a payload of full depth inside `{"events":[{…}]}`.
 const MAX_BODY_DEPTH: usize = MAX_PAYLOAD_DEPTH + 3;

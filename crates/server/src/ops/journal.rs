@@ -141,18 +141,13 @@ async fn draft(
     let within = |pointer: &str| at("payload") + pointer;
     let limits = payload::Limits { max_bytes: MAX_PAYLOAD_BYTES, max_depth: MAX_PAYLOAD_DEPTH };
     let text = event.payload.text().to_owned();
-    match payload::check(&text, &limits) {
-        Err(unkeepable) => {
-            faults.extend(
-                unkeepable.into_iter().map(|f| SchemaFault { pointer: within(&f.pointer), message: f.message }),
-            );
-        }
-        Ok(()) => {
-            let value = serde_json::from_str(&text).map_err(ApiError::internal)?;
-            let broken = known.validator.check(&value);
-            faults.extend(broken.into_iter().map(|f| SchemaFault { pointer: within(&f.pointer), message: f.message }));
-        }
-    }
+    let broken = if let Err(unkeepable) = payload::check(&text, &limits) {
+        unkeepable.into_iter().map(|f| SchemaFault { pointer: f.pointer, message: f.message }).collect()
+    } else {
+        let value = serde_json::from_str(&text).map_err(ApiError::internal)?;
+        known.validator.check(&value)
+    };
+    faults.extend(broken.into_iter().map(|f| SchemaFault { pointer: within(&f.pointer), message: f.message }));
     Ok(EventDraft {
         id: event.id,
         event_type: event.event_type,

@@ -17,7 +17,7 @@ pub use runner::{Health, Workers};
 use crate::app::App;
 
 /// How long a delivery may be in one worker's hands.
-const STALE: std::time::Duration = std::time::Duration::from_secs(300);
+const STALE: std::time::Duration = std::time::Duration::from_mins(5);
 
 /// Limits of the background work.
 #[derive(Clone, Copy, Debug)]

@@ -184,9 +184,9 @@ async fn a_request_that_still_runs_is_told_from_one_that_ended(world: World) {
             assert!(matches!(outcome, Err(Error::IdempotencyInFlight)), "{outcome:?}");
         }
         if committing {
-            held.commit()
+            held.commit();
         } else {
-            held.roll_back()
+            held.roll_back();
         }
         assert_eq!(first.join_next().await.unwrap().unwrap().is_ok(), committing);
     }

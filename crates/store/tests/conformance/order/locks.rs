@@ -124,9 +124,9 @@ async fn a_unit_between_append_and_commit_hides_what_follows_it_until_it_ends() 
         crate::world::not_found(world.store.event_get(tenant.id, later.id).await);
         assert_eq!(world.store.journal_scan(0, 1000).await.unwrap().events.last().unwrap().cursor, from);
         if commits {
-            held.commit()
+            held.commit();
         } else {
-            held.roll_back()
+            held.roll_back();
         }
         assert_eq!(tasks.join_all().await, [commits]);
         let id = principals[0].to_string();

@@ -116,17 +116,17 @@ async fn readers_who_follow_their_cursor_miss_nothing_that_thirty_two_writers_co
         let one = held.swap_remove(chance.below(held.len()));
         let (commits, events) = (chance.below(6) > 0, one.entities.len());
         if commits {
-            one.commit()
+            one.commit();
         } else {
-            one.roll_back()
+            one.roll_back();
         }
         let (writer, ok) = endings.recv().await.unwrap();
         assert_eq!(ok, commits);
         left[writer] -= 1;
         if commits {
-            committed += events
+            committed += events;
         } else {
-            rolled_back += events
+            rolled_back += events;
         }
 
         whole.step().await;
