@@ -21,7 +21,7 @@ pub type Things = BTreeMap<&'static str, String>;
 /// A tenant with one thing of every kind. Its integration is paused, so that its delivery stays.
 pub async fn things(world: &World, tenant: &Tenant, type_name: &str) -> Things {
     let member = tenant.member(&[]).await;
-    let grant = tenant.grant(&member.id, "org.read", "tenant").await;
+    let grant = tenant.grant(&member.id, "api_keys.manage", "tenant").await;
     let (workspace, parent) = (tenant.workspace(None).await, tenant.workspace(None).await);
     tenant.register(&[type_name]).await;
     let name = format!("ops-{type_name}");

@@ -110,7 +110,7 @@ routes! {
         Holders(&[need("api_keys.manage", "tenant")]);
     GET "/api/v1/grants" as "/api/v1/grants" => 200, Holders(&[need("grants.read", "tenant")]);
     POST "/api/v1/grants" as "/api/v1/grants"
-        with r#"{"principalId":"{principal}","permission":"events.read","resource":"workspace:{workspace}"}"# => 201,
+        with r#"{"principalId":"{principal}","permission":"grants.manage","resource":"workspace:{workspace}"}"# => 201,
         Holders(&[need("grants.manage", "tenant")]);
     DELETE "/api/v1/grants/{id}" as "/api/v1/grants/{grant}" => 204, Holders(&[need("grants.manage", "tenant")]);
     GET "/api/v1/workspaces" as "/api/v1/workspaces" => 200, Holders(&[need("workspaces.read", "tenant")]);
