@@ -263,10 +263,13 @@ pub(crate) async fn fill_outbox(
     connection.batch("VACUUM delivery").await?;
     let now = courant_server::clock::now().micros();
     let count = i64::try_from(deliveries)?;
+    // Ids grow with time, as ours do.
     let text = "INSERT INTO delivery (id, tenant_id, integration_id, event_id, event_type, cause_type, status, run_at, \
             attempt_count, claim_token, payload, created_at) \
-        SELECT gen_random_uuid(), $1, $2, gen_random_uuid(), 'journal_event', 'build.finished', 'pending', $3, 0, 0, $4, $3 \
-        FROM generate_series(1, $5::bigint)";
+        SELECT (to_hex($3::bigint) || lpad(to_hex(n), 32 - length(to_hex($3::bigint)), '0'))::uuid, $1, $2, \
+            (to_hex($3::bigint) || lpad(to_hex(n), 32 - length(to_hex($3::bigint)), '0'))::uuid, \
+            'journal_event', 'build.finished', 'pending', $3, 0, 0, $4, $3 \
+        FROM generate_series(1, $5::bigint) AS n";
     let filled = connection.client.execute(text, &[&tenant, &integration, &now, &payload, &count]).await?;
     ensure!(filled == count.unsigned_abs(), "the outbox could not be filled");
     connection.batch("CHECKPOINT").await

@@ -195,11 +195,12 @@ impl Blocking for Queue {
 pub(crate) fn fill_outbox(url: &str, deliveries: usize, tenant: Uuid, integration: Uuid, payload: &str) -> Result<()> {
     let connection = connect(url)?;
     let now = courant_server::clock::now().micros();
+    // Ids grow with time, as ours do.
     let filled = connection.execute(
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?5) \
         INSERT INTO delivery (id, tenant_id, integration_id, event_id, event_type, cause_type, status, run_at, \
             attempt_count, claim_token, payload, created_at) \
-        SELECT randomblob(16), ?1, ?2, randomblob(16), 'journal_event', 'build.finished', 'pending', ?3, 0, 0, ?4, ?3 FROM n",
+        SELECT unhex(printf('%016x%016x', ?3, i)), ?1, ?2, unhex(printf('%016x%016x', ?3, i)), 'journal_event', 'build.finished', 'pending', ?3, 0, 0, ?4, ?3 FROM n",
         params![tenant.as_bytes(), integration.as_bytes(), now, payload, i64::try_from(deliveries)?],
     )?;
     ensure!(filled == deliveries, "the outbox could not be filled");

@@ -11,12 +11,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// The first microsecond of the year 10000: no stored time lies at or after it.
-    const END_US: i64 = 253_402_300_800_000_000;
+    /// The last microsecond that can be written in every time zone: 9999-12-30T22:00:00.999999Z.
+    const MAX_US: i64 = 253_402_207_200_999_999;
 
     /// A time from microseconds since the epoch; times outside the years 0001 to 9999 are clamped to them.
     pub fn from_micros(micros: i64) -> Self {
-        Self(micros.clamp(-62_135_596_800_000_000, Self::END_US - 1))
+        Self(micros.clamp(-62_135_596_800_000_000, Self::MAX_US))
     }
 
     /// Microseconds since the epoch.
