@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// The last microsecond that can be written in every time zone: 9999-12-30T22:00:00.999999Z.
-    const MAX_US: i64 = 253_402_207_200_999_999;
+    /// The last time that can be written whatever the zone: 9999-12-30T22:00:00Z.
+    const MAX_US: i64 = 253_402_207_200_000_000;
 
     /// A time from microseconds since the epoch; times outside the years 0001 to 9999 are clamped to them.
     pub fn from_micros(micros: i64) -> Self {
