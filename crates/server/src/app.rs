@@ -118,7 +118,7 @@ impl Authenticate for App {
 }
 
 impl App {
-    /// Who holds the key of this hash now; a revocation counts within [`CALLER_TTL`].
+    /// Who holds the key of this hash now; a revocation counts within two seconds.
     pub async fn caller(&self, hash: [u8; 32]) -> Result<Caller, ApiError> {
         if let Some(caller) = self.callers.get(&hash) {
             return Ok(caller);
