@@ -28,6 +28,8 @@ const GOODBYE: Duration = Duration::from_secs(20);
 pub struct Running {
     /// Where it listens.
     pub address: SocketAddr,
+    /// Where it shows its metrics, when they have an address of their own.
+    pub metrics_address: Option<SocketAddr>,
     /// The application.
     pub app: Arc<App>,
     server: Uuid,
@@ -73,13 +75,15 @@ impl Running {
         let http = TaskTracker::new();
         let main = if config.server.metrics_listen.is_some() { v1::endpoints_without_metrics } else { v1::endpoints };
         serve_routes(&http, listener, &app, main);
+        let mut metrics_address = None;
         if let Some(address) = config.server.metrics_listen {
             let listener =
                 TcpListener::bind(address).await.with_context(|| format!("listening for metrics on {address}"))?;
+            metrics_address = Some(listener.local_addr()?);
             serve_routes(&http, listener, &app, v1::metrics_alone);
         }
         tracing::info!(%address, "courant is listening");
-        Ok(Self { address, app, server, workers, http })
+        Ok(Self { address, metrics_address, app, server, workers, http })
     }
 
     /// The tenant of a first start on an empty embedded database, with its key; none when there are tenants.

@@ -49,9 +49,8 @@ async fn metrics_count_requests_and_deliveries(world: &World) {
 }
 
 async fn metrics_can_have_an_address_of_their_own(world: &World) {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let world = World::start(world.engine, &[("COURANT_METRICS_LISTEN", &free.to_string())]).await;
-    let apart = world.api.at(free);
+    let world = World::start(world.engine, &[("COURANT_METRICS_LISTEN", "127.0.0.1:0")]).await;
+    let apart = world.api.at(world.metrics_address.unwrap());
     assert!(apart.get("/metrics").await.text().contains("courant_"));
     for path in ["/healthz", "/api/v1/events", "/api/v1/openapi.json"] {
         assert_eq!(apart.get(path).await.status, 404);

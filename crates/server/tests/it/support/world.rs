@@ -42,6 +42,8 @@ pub struct World {
     pub app: Arc<App>,
     /// Nobody at the server.
     pub api: Api,
+    /// Where metrics have an address of their own.
+    pub metrics_address: Option<SocketAddr>,
     /// Takes webhooks.
     pub sink: Receiver,
     /// Is Slack's API at `/api`.
@@ -85,10 +87,12 @@ impl World {
         let parts = Parts { ring: Some(KeyRing::generate()), egress: Egress::default().allow_socket(sink.address()) };
         let running = Running::start(&config, parts).await.unwrap();
         let (app, address, heard) = (Arc::clone(&running.app), running.address, Heard::default());
+        let metrics_address = running.metrics_address;
         Self {
             engine,
             app,
             api: Api::new(address, Arc::clone(&heard)),
+            metrics_address,
             sink,
             slack,
             heard,
