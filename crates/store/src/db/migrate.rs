@@ -27,6 +27,7 @@ migrations! {
     1 "0001_access";
     2 "0002_journal";
     3 "0003_notify";
+    4 "0004_retention";
 }
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS schema_migration \

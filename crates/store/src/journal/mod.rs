@@ -29,6 +29,7 @@ pub type Position = i64;
 pub(crate) static STATEMENTS: &[&Statement] = &[
     &append::FIND_BY_IDS,
     &append::FIND_WORKSPACES,
+    &page::FLOOR,
     &page::BY_ID,
     &page::GREATEST,
     &page::PLAIN,
@@ -54,7 +55,6 @@ pub(crate) struct Identity {
 #[derive(Clone, Copy, Debug)]
 struct State {
     identity: Identity,
-    floor: Position,
     horizon: Position,
 }
 
@@ -69,14 +69,13 @@ async fn state(tx: &mut Tx) -> Result<State, Error> {
     };
     let row = tx.query_one(statement, params![]).await?;
     let incarnation = row.get::<i64>(1)?;
-    let floor = row.get(2)?;
+    let deleted: Position = row.get(2)?;
     Ok(State {
         identity: Identity {
             journal: row.get(0)?,
             incarnation: incarnation.try_into().map_err(|_| Error::Corrupt("journal.incarnation".into()))?,
         },
-        floor,
-        horizon: row.get::<Position>(3)?.max(floor),
+        horizon: row.get::<Position>(3)?.max(deleted),
     })
 }
 

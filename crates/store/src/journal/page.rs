@@ -161,6 +161,11 @@ pub(super) static WALK: Statement = Statement::new("journal.WALK", walk!("ASC", 
 pub(super) static WALK_BACK: Statement = Statement::new("journal.WALK_BACK", walk!("DESC", "min"));
 pub(super) static WORKSPACE_EXISTS: Statement =
     Statement::new("journal.WORKSPACE_EXISTS", "SELECT id FROM workspace WHERE tenant_id = $1 AND id = $2");
+/// The greatest position of the tenant that retention has deleted.
+pub(super) static FLOOR: Statement = Statement::new(
+    "journal.FLOOR",
+    "SELECT coalesce((SELECT t.floor_seq FROM tenant_journal t WHERE t.tenant_id = $1), 0) FROM journal",
+);
 pub(super) static BY_ID: Statement = Statement::new(
     "journal.BY_ID",
     concat!("SELECT ", event_columns!(), " FROM event e WHERE e.tenant_id = $1 AND e.id = $2 AND e.seq <= $3"),
@@ -168,7 +173,7 @@ pub(super) static BY_ID: Statement = Statement::new(
 /// The greatest position that was ever durable: what a cursor may not lie ahead of.
 pub(super) static GREATEST: Statement = Statement::new(
     "journal.GREATEST",
-    "SELECT CASE WHEN m.seq > j.floor_seq THEN m.seq ELSE j.floor_seq END
+    "SELECT CASE WHEN m.seq > j.deleted_seq THEN m.seq ELSE j.deleted_seq END
     FROM journal j, (SELECT coalesce(max(e.seq), 0) AS seq FROM event e) m",
 );
 /// The first event after $2, up to $3.
@@ -219,29 +224,36 @@ impl Store {
 
 async fn page(tx: &mut Tx, tenant: TenantId, query: &EventQuery) -> Result<EventPage, Error> {
     let state = state(tx).await?;
+    let floor: Position = tx.query_one(&FLOOR, params![tenant]).await?.get(0)?;
     if let Some(workspace) = query.workspace_id {
         tx.query_opt(&WORKSPACE_EXISTS, params![tenant, workspace]).await?.ok_or(Error::NotFound("workspace"))?;
     }
     let after = match query.start {
-        Start::Tail => return tail(tx, tenant, query, state).await,
+        Start::Tail => return tail(tx, tenant, query, state, floor).await,
         Start::Before(cursor) => {
-            let before = check(tx, state, tenant, cursor).await?;
-            return backward(tx, tenant, query, state, before).await;
+            let before = check(tx, state, floor, tenant, cursor).await?;
+            return backward(tx, tenant, query, state, floor, before).await;
         }
-        Start::First => state.floor,
-        Start::After(cursor) => check(tx, state, tenant, cursor).await?,
-        Start::Since(time) => since(tx, tenant, state, time).await?,
+        Start::First => floor,
+        Start::After(cursor) => check(tx, state, floor, tenant, cursor).await?,
+        Start::Since(time) => since(tx, tenant, state, floor, time).await?,
     };
     forward(tx, tenant, query, state, after).await
 }
 
 /// The position of a cursor that belongs to this journal.
-async fn check(tx: &mut Tx, state: State, tenant: TenantId, cursor: Cursor) -> Result<Position, Error> {
+async fn check(
+    tx: &mut Tx,
+    state: State,
+    floor: Position,
+    tenant: TenantId,
+    cursor: Cursor,
+) -> Result<Position, Error> {
     if cursor != state.identity.cursor(tenant, cursor.seq) {
         return Err(Error::CursorFromOtherJournal);
     }
-    if cursor.seq < state.floor {
-        return Err(Error::CursorBelowFloor { floor: state.identity.cursor(tenant, state.floor).encode() });
+    if cursor.seq < floor {
+        return Err(Error::CursorBelowFloor { floor: state.identity.cursor(tenant, floor).encode() });
     }
     if cursor.seq > state.horizon {
         // It may have been proven by another server, ahead of what is settled here now; but never ahead of what is
@@ -295,14 +307,15 @@ async fn backward(
     tenant: TenantId,
     query: &EventQuery,
     state: State,
+    floor: Position,
     before: Position,
 ) -> Result<EventPage, Error> {
-    let end = (before - 1).max(state.floor);
+    let end = (before - 1).max(floor);
     let mut until = end.min(state.horizon);
     let mut more = true;
     let mut events: Vec<Event> = Vec::new();
     for _ in 0..WALKS {
-        let found = find(tx, tenant, query, state, (state.floor, until), query.limit + 1, true).await?;
+        let found = find(tx, tenant, query, state, (floor, until), query.limit + 1, true).await?;
         events = found.events;
         match found.stopped_at {
             _ if count(&events) > query.limit => break,
@@ -326,12 +339,18 @@ async fn backward(
 }
 
 /// The newest matching events, in journal order.
-async fn tail(tx: &mut Tx, tenant: TenantId, query: &EventQuery, state: State) -> Result<EventPage, Error> {
+async fn tail(
+    tx: &mut Tx,
+    tenant: TenantId,
+    query: &EventQuery,
+    state: State,
+    floor: Position,
+) -> Result<EventPage, Error> {
     let mut newest_first: Vec<Event> = Vec::new();
     let mut until = state.horizon;
     loop {
         let wanted = query.limit - count(&newest_first);
-        let found = find(tx, tenant, query, state, (state.floor, until), wanted, true).await?;
+        let found = find(tx, tenant, query, state, (floor, until), wanted, true).await?;
         newest_first.extend(found.events);
         match found.stopped_at {
             Some(reached) if count(&newest_first) < query.limit => until = reached - 1,
@@ -346,9 +365,15 @@ async fn tail(tx: &mut Tx, tenant: TenantId, query: &EventQuery, state: State) -
 ///
 /// Times follow positions but for the length of a transaction and what clocks differ by; so the position is narrowed
 /// down by halves to a time well before, and from there the first event that is late enough is looked for.
-async fn since(tx: &mut Tx, tenant: TenantId, state: State, time: Timestamp) -> Result<Position, Error> {
+async fn since(
+    tx: &mut Tx,
+    tenant: TenantId,
+    state: State,
+    floor: Position,
+    time: Timestamp,
+) -> Result<Position, Error> {
     let well_before = time.plus_micros(-DISORDER_US);
-    let (mut low, mut high) = (state.floor, state.horizon);
+    let (mut low, mut high) = (floor, state.horizon);
     while low < high {
         let middle = low + (high - low) / 2;
         match tx.query_opt(&NEXT_TIME, params![tenant, middle, high]).await? {

@@ -49,7 +49,7 @@ async fn an_event_can_be_deleted_only_at_or_below_the_floor(world: World) {
     let events = world.events(&tenant).await;
     let floor = events[events.len() - 2].sequence;
     let raw = world.raw().await;
-    raw.run(&format!("UPDATE journal SET floor_seq = {floor}")).await.unwrap();
+    raw.raise_floor(floor).await;
     raw.run(&format!("DELETE FROM event WHERE seq <= {}", floor + 1)).await.unwrap_err();
     assert_eq!(raw.number("SELECT count(*) FROM event").await, i64::try_from(events.len()).unwrap());
     raw.run(&format!("DELETE FROM event WHERE seq <= {floor}")).await.unwrap();
@@ -61,6 +61,7 @@ async fn positions_are_never_handed_out_again(world: World) {
     let tenant = world.tenant().await;
     let last = world.append(&tenant, vec![draft("task.made", "a")]).await[0].seq;
     let raw = world.raw().await;
-    raw.run(&format!("UPDATE journal SET floor_seq = {last}; DELETE FROM event WHERE seq <= {last}")).await.unwrap();
+    raw.raise_floor(last).await;
+    raw.run(&format!("DELETE FROM event WHERE seq <= {last}")).await.unwrap();
     assert!(world.append(&tenant, vec![draft("task.made", "b")]).await[0].seq > last);
 }

@@ -154,7 +154,8 @@ async fn cursors_below_the_floor_are_refused_with_it(world: World) {
     world.append(&tenant, vec![draft("task.made", "a")]).await;
     let floor = all[2].sequence;
     let raw = world.raw().await;
-    raw.run(&format!("UPDATE journal SET floor_seq = {floor}; DELETE FROM event WHERE seq <= {floor}")).await.unwrap();
+    raw.raise_floor(floor).await;
+    raw.run(&format!("DELETE FROM event WHERE seq <= {floor}")).await.unwrap();
 
     let below = EventQuery { start: after(&all[1].cursor), ..query(10) };
     let page = world.store.event_page(tenant.id, below).await;
@@ -166,7 +167,8 @@ async fn cursors_below_the_floor_are_refused_with_it(world: World) {
     // With every event gone the floor is where the journal ends, and no cursor at it lies ahead.
     let end = world.end(&tenant).await;
     let last = rest.last().unwrap().sequence;
-    raw.run(&format!("UPDATE journal SET floor_seq = {last}; DELETE FROM event WHERE seq <= {last}")).await.unwrap();
+    raw.raise_floor(last).await;
+    raw.run(&format!("DELETE FROM event WHERE seq <= {last}")).await.unwrap();
     assert_eq!(world.since(&tenant, &end).await, []);
     assert_eq!(world.store.journal_horizon().await.unwrap(), last);
     world.append(&tenant, vec![draft("task.made", "b")]).await;

@@ -13,7 +13,7 @@ use crate::db::{Dialect, Statement};
 pub(crate) static STATE: Statement = Statement::only(
     "horizon.postgres",
     Dialect::Postgres,
-    "SELECT j.id, j.incarnation, j.floor_seq, (
+    "SELECT j.id, j.incarnation, j.deleted_seq, (
         SELECT coalesce(max(e.seq), 0) FROM event e WHERE e.seq <= coalesce((
             SELECT min(((l.classid::bigint & 65535) << 32) | l.objid::bigint)
             FROM pg_locks l
