@@ -29,10 +29,9 @@ CREATE TABLE journal_incarnation (
     tag bigint NOT NULL UNIQUE,
     start_seq bigint NOT NULL,
     -- The database it was opened on; null: not yet seen by a server.
-    identity text,
-    opened_at bigint NOT NULL
+    identity text
 );
-INSERT INTO journal_incarnation SELECT 1, incarnation, 0, NULL, 0 FROM journal;
+INSERT INTO journal_incarnation SELECT 1, incarnation, 0, NULL FROM journal;
 
 -- Consumers that retention waits for until their lease ends. Reading never looks here.
 CREATE TABLE consumer_lease (

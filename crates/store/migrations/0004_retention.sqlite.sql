@@ -25,10 +25,9 @@ CREATE TABLE journal_incarnation (
     tag INTEGER NOT NULL UNIQUE,
     start_seq INTEGER NOT NULL,
     -- The database it was opened on; null: not yet seen by a server.
-    identity TEXT,
-    opened_at INTEGER NOT NULL
+    identity TEXT
 ) STRICT;
-INSERT INTO journal_incarnation SELECT 1, incarnation, 0, NULL, 0 FROM journal;
+INSERT INTO journal_incarnation SELECT 1, incarnation, 0, NULL FROM journal;
 
 -- Consumers that retention waits for until their lease ends. Reading never looks here.
 CREATE TABLE consumer_lease (

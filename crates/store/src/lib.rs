@@ -21,6 +21,9 @@ pub use error::Error;
 pub use journal::{AppendOutcome, EventDraft, EventQuery, Position, ScanBatch, Start};
 pub use notify::{Announced, Claim, Claimed, Dead, Edit, Integration, Lanes, Mark, Outcome};
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use db::{Db, Dialect};
 use tokio::sync::watch;
 
@@ -35,6 +38,8 @@ pub struct Options {
     pub exclusive: bool,
     /// Whether to bring the schema up to date; otherwise an older schema is refused.
     pub migrate: bool,
+    /// Longest wait of a reader for what was committed before it asked, while an append that has not ended holds that back.
+    pub read_wait: Duration,
     /// Where a test holds units of work between their append and their commit.
     #[cfg(feature = "testing")]
     pub barrier: Option<Barrier>,
@@ -48,6 +53,7 @@ impl Options {
             connections: 24,
             exclusive: true,
             migrate: true,
+            read_wait: Duration::from_millis(100),
             #[cfg(feature = "testing")]
             barrier: None,
         }
@@ -63,7 +69,7 @@ impl Options {
 #[derive(Clone, Debug)]
 pub struct Store {
     db: Db,
-    identity: journal::Identity,
+    horizon: Arc<journal::Horizon>,
     appender: journal::Appender,
 }
 
@@ -71,13 +77,13 @@ impl Store {
     /// Opens a database and, if asked, brings its schema up to date.
     pub async fn open(options: &Options) -> Result<Self, Error> {
         let db = Db::open(options).await?;
-        let identity = journal::identity(&db).await?;
+        let horizon = Arc::new(journal::open(&db, options.read_wait).await?);
         #[cfg(feature = "testing")]
         let grouped = options.barrier.is_none();
         #[cfg(not(feature = "testing"))]
         let grouped = true;
         let appender = journal::Appender::start(&db, grouped);
-        Ok(Self { db, identity, appender })
+        Ok(Self { db, horizon, appender })
     }
 
     /// Whether this is the embedded database, which has one server.
@@ -92,7 +98,7 @@ impl Store {
 
     /// Whether the database answers.
     pub async fn ping(&self) -> Result<(), Error> {
-        journal::identity(&self.db).await.map(|_| ())
+        self.look().await.map(|_| ())
     }
 
     /// Every statement of the store: name, whether this database uses it, and how often this process ran it.
@@ -124,7 +130,15 @@ fn bound(limit: i64) -> usize {
 
 #[cfg(feature = "testing")]
 fn all_statements() -> impl Iterator<Item = &'static db::Statement> {
-    let nouns = [catalogue::STATEMENTS, change::STATEMENTS, journal::STATEMENTS, servers::STATEMENTS, twin::STATEMENTS];
+    let nouns = [
+        catalogue::STATEMENTS,
+        change::STATEMENTS,
+        journal::STATEMENTS,
+        journal::incarnation::STATEMENTS,
+        journal::texts::STATEMENTS,
+        servers::STATEMENTS,
+        twin::STATEMENTS,
+    ];
     nouns.into_iter().flatten().copied().chain(access::statements()).chain(notify::statements())
 }
 

@@ -20,6 +20,7 @@ pub(crate) use tx::{Appended, BoxFuture, NewEvent, Tx};
 pub(crate) use value::{Row, Value, params};
 
 use crate::Error;
+use crate::journal::incarnation;
 
 /// An open database.
 #[derive(Clone, Debug)]
@@ -63,8 +64,16 @@ impl Db {
     pub(crate) async fn open(options: &crate::Options) -> Result<Self, Error> {
         let db = Self::connect(options).await?;
         match &db.backend {
-            Backend::Postgres(pool) => migrate::postgres(pool, options.migrate).await?,
-            Backend::Sqlite(handle) => migrate::sqlite(handle, options.migrate).await?,
+            Backend::Postgres(pool) => {
+                migrate::postgres(pool, options.migrate).await?;
+                pool.settle().await?;
+            }
+            Backend::Sqlite(handle) => {
+                migrate::sqlite(handle, options.migrate).await?;
+                if options.exclusive {
+                    incarnation::open_embedded(&db).await?;
+                }
+            }
         }
         Ok(db)
     }

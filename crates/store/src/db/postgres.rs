@@ -10,8 +10,9 @@ use tokio_postgres::{Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::tx::{Appended, BoxFuture, Connection, Tx};
-use super::{ACQUIRE_TIMEOUT, Committed, Ending};
+use super::{ACQUIRE_TIMEOUT, Committed, Dialect, Ending};
 use crate::Error;
+use crate::journal::incarnation;
 use crate::twin;
 
 /// How often a unit runs again after a serialisation failure or a deadlock.
@@ -63,6 +64,12 @@ impl Pool {
 
     pub async fn client(&self) -> Result<Object, Error> {
         Ok(self.0.get().await?)
+    }
+
+    /// Meets the journal once its tables are there; connections that are made later do so by themselves.
+    pub async fn settle(&self) -> Result<(), Error> {
+        let mut client = self.client().await?;
+        Ok(settle(&mut client).await?)
     }
 
     #[expect(clippy::disallowed_methods, reason = "a unit of work runs to its end although its request is dropped")]
@@ -184,17 +191,60 @@ async fn commit(client: &Object) -> Result<(), Error> {
     })
 }
 
+/// What every new connection must show: a server that will do, which is the primary, and whose journal it is.
 async fn check_server(client: &mut deadpool_postgres::ClientWrapper) -> Result<(), HookError> {
     let row = client
-        .query_one("SELECT current_setting('server_version_num')::int, pg_is_in_recovery()", &[])
+        .query_one(
+            "SELECT current_setting('server_version_num')::int, pg_is_in_recovery(),
+                to_regclass('journal_incarnation') IS NOT NULL",
+            &[],
+        )
         .await
         .map_err(HookError::Backend)?;
-    let (version, standby): (i32, bool) = (row.get(0), row.get(1));
+    let (version, standby, has_journal): (i32, bool, bool) = (row.get(0), row.get(1), row.get(2));
     if version < 140_000 {
         return Err(HookError::message("PostgreSQL 14 or later is needed"));
     }
     if standby {
         return Err(HookError::message("this PostgreSQL is a standby; the journal is read and written on the primary"));
+    }
+    if has_journal {
+        settle(client).await.map_err(HookError::Backend)?;
+    }
+    Ok(())
+}
+
+/// What tells this database from a copy of it and from itself before a failover: the cluster, its timeline, the database.
+const IDENTITY: &str = "SELECT format('%s/%s/%s', (SELECT system_identifier FROM pg_control_system()),
+    left(pg_walfile_name(pg_current_wal_insert_lsn()), 8),
+    (SELECT oid FROM pg_database WHERE datname = current_database()))";
+
+/// Opens an incarnation of the journal when it is met on another database than the present one was opened on. It happens
+/// before the connection is used for anything else, so no page and no append ever goes by the incarnation before.
+async fn settle(client: &mut tokio_postgres::Client) -> Result<(), tokio_postgres::Error> {
+    fn text(statement: &'static super::Statement) -> &'static str {
+        statement.count(Dialect::Postgres);
+        statement.text(Dialect::Postgres)
+    }
+    let here: String = client.query_one(IDENTITY, &[]).await?.get(0);
+    let known: Option<String> = client.query_one(text(&incarnation::IDENTITY), &[]).await?.get(0);
+    if known.as_ref() == Some(&here) {
+        return Ok(());
+    }
+    let tag = i64::from(incarnation::fresh_tag());
+    let tx = client.transaction().await?;
+    tx.query_one(text(&incarnation::LOCK), &[]).await?;
+    let opened = tx.execute(text(&incarnation::OPEN), &[&tag, &here]).await?;
+    tx.execute(text(&incarnation::SWITCH), &[&tag]).await?;
+    tx.execute(text(&incarnation::IDENTIFY), &[&here]).await?;
+    tx.execute(text(&incarnation::FORGET), &[&incarnation::KEPT]).await?;
+    tx.commit().await?;
+    if opened > 0 {
+        tracing::warn!(
+            was = known,
+            is = here,
+            "the journal is on another database than before: a failover or a restore; cursors of what was lost are refused"
+        );
     }
     Ok(())
 }

@@ -5,6 +5,7 @@
 //! | marker | PostgreSQL | SQLite |
 //! |---|---|---|
 //! | `{texts $n}`, `{uuids $n}` | rows `value` of an array parameter | rows `value` of a JSON parameter |
+//! | `{each c} SELECT c … {end each}` | a lateral subquery: rows `value` for each row on its left | the same |
 //! | `{for update}`, `{for update skip locked}`, `{for share}` | the row lock | nothing: there is one writer |
 //!
 //! Where two texts must differ they stand in `twin/`, with the reason.
@@ -102,6 +103,11 @@ fn expand_marker(marker: &str, dialect: Dialect) -> String {
         ("texts", Dialect::Sqlite) => format!("(SELECT value FROM json_each({parameter}))"),
         ("uuids", Dialect::Postgres) => format!("(SELECT unnest(CAST({parameter} AS uuid[])) AS value)"),
         ("uuids", Dialect::Sqlite) => format!("(SELECT unhex(value) AS value FROM json_each({parameter}))"),
+        ("each", Dialect::Postgres) => format!("LATERAL (SELECT each_row.{parameter} AS value FROM ("),
+        ("end", Dialect::Postgres) => ") each_row)".into(),
+        // A table-valued function may look at what stands on its left, a subquery may not.
+        ("each", Dialect::Sqlite) => format!("json_each((SELECT json_group_array(each_row.{parameter}) FROM ("),
+        ("end", Dialect::Sqlite) => ") each_row))".into(),
         // Left as it stands, so that preparing the statement fails and names it.
         _ => format!("{{{marker}}}"),
     }

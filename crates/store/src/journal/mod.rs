@@ -5,7 +5,12 @@
 
 mod append;
 mod group;
+mod horizon;
+pub(crate) mod incarnation;
 mod page;
+pub(crate) mod texts;
+
+use std::time::Duration;
 
 use courant_api::cursor::JournalId;
 use courant_api::event::Json;
@@ -14,72 +19,40 @@ use uuid::Uuid;
 
 pub use append::{AppendOutcome, EventDraft};
 pub(crate) use group::Appender;
+pub(crate) use horizon::Horizon;
+use horizon::Look;
 pub use page::{EventQuery, ScanBatch, Start};
 
 #[cfg(feature = "testing")]
 use crate::db::Statement;
-use crate::db::{Db, Dialect, Row, Tx, params};
-use crate::{Error, Store, twin};
+use crate::db::{Db, Dialect, Row, params};
+use crate::{Error, Store};
 
 /// A place in the order of the journal; events lie at places above 0.
 pub type Position = i64;
 
-/// Lists every text of the noun.
+/// Lists every text of appending; those of reading are in `texts`.
 #[cfg(feature = "testing")]
-pub(crate) static STATEMENTS: &[&Statement] = &[
-    &append::FIND_BY_IDS,
-    &append::FIND_WORKSPACES,
-    &page::FLOOR,
-    &page::BY_ID,
-    &page::GREATEST,
-    &page::PLAIN,
-    &page::PLAIN_BACK,
-    &page::ENTITY,
-    &page::ENTITY_BACK,
-    &page::WALK,
-    &page::WALK_BACK,
-    &page::WORKSPACE_EXISTS,
-    &page::SCAN,
-    &page::NEXT_TIME,
-    &page::FIRST_SINCE,
-];
+pub(crate) static STATEMENTS: &[&Statement] = &[&append::FIND_BY_IDS, &append::FIND_WORKSPACES];
 
 /// What names a journal in its cursors.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     journal: Uuid,
     incarnation: u32,
 }
 
-/// The journal's state at one moment.
-#[derive(Clone, Copy, Debug)]
-struct State {
-    identity: Identity,
-    horizon: Position,
-}
-
-pub(crate) async fn identity(db: &Db) -> Result<Identity, Error> {
-    db.read((), |tx, ()| Box::pin(async move { Ok(state(tx).await?.identity) })).await
-}
-
-async fn state(tx: &mut Tx) -> Result<State, Error> {
-    let statement = match tx.dialect() {
-        Dialect::Postgres => &twin::postgres::horizon::STATE,
-        Dialect::Sqlite => &twin::sqlite::horizon::STATE,
-    };
-    let row = tx.query_one(statement, params![]).await?;
-    let incarnation = row.get::<i64>(1)?;
-    let deleted: Position = row.get(2)?;
-    Ok(State {
-        identity: Identity {
-            journal: row.get(0)?,
-            incarnation: incarnation.try_into().map_err(|_| Error::Corrupt("journal.incarnation".into()))?,
-        },
-        horizon: row.get::<Position>(3)?.max(deleted),
-    })
+/// Meets the journal for the first time.
+pub(crate) async fn open(db: &Db, read_wait: Duration) -> Result<Horizon, Error> {
+    Ok(Horizon::new(db.read((), |tx, ()| Box::pin(horizon::look(tx))).await?, read_wait))
 }
 
 impl Identity {
+    fn new(journal: Uuid, incarnation: i64) -> Result<Self, Error> {
+        let incarnation = incarnation.try_into().map_err(|_| Error::Corrupt("journal.incarnation".into()))?;
+        Ok(Self { journal, incarnation })
+    }
+
     fn cursor(self, tenant: TenantId, seq: Position) -> Cursor {
         Cursor { journal: JournalId::new(self.journal, tenant.uuid()), incarnation: self.incarnation, seq }
     }
@@ -120,25 +93,42 @@ fn event(row: &Row, at: usize, identity: Identity) -> Result<Event, Error> {
 }
 
 impl Store {
-    /// The greatest position up to which the journal is settled.
+    /// The greatest position up to which the journal is settled now.
     pub async fn journal_horizon(&self) -> Result<Position, Error> {
-        self.db.read((), |tx, ()| Box::pin(async move { Ok(state(tx).await?.horizon) })).await
+        Ok(self.look().await?.horizon)
     }
 
-    /// The cursor of a position, as `tenant` sees it.
+    /// The cursor of a position of the present journal, as `tenant` sees it.
     pub fn journal_cursor(&self, tenant: TenantId, position: Position) -> String {
-        self.identity.cursor(tenant, position).encode()
+        self.horizon.proven().identity.cursor(tenant, position).encode()
+    }
+
+    /// Where the journal stands, by a look that begins now.
+    pub(crate) async fn look(&self) -> Result<Look, Error> {
+        match self.db.dialect() {
+            Dialect::Postgres => self.horizon.look(&self.db).await,
+            Dialect::Sqlite => self.db.read((), |tx, ()| Box::pin(horizon::look(tx))).await,
+        }
+    }
+
+    /// What a page goes by: on PostgreSQL a look that shows what was committed before now, on SQLite none, since a page
+    /// finds it in its own snapshot.
+    async fn settled(&self) -> Result<Option<Look>, Error> {
+        match self.db.dialect() {
+            Dialect::Postgres => self.horizon.settled(&self.db).await.map(Some),
+            Dialect::Sqlite => Ok(None),
+        }
     }
 
     /// One event of the tenant, once it is readable.
     pub async fn event_get(&self, tenant: TenantId, id: EventId) -> Result<Event, Error> {
-        let identity = self.identity;
+        let settled = self.settled().await?;
         self.db
             .read((tenant, id), move |tx, (tenant, id)| {
                 Box::pin(async move {
-                    let horizon = state(tx).await?.horizon;
-                    let row = tx.query_opt(&page::BY_ID, params![*tenant, *id, horizon]).await?;
-                    event(&row.ok_or(Error::NotFound("event"))?, 0, identity)
+                    let look = horizon::or_look(tx, settled).await?;
+                    let row = tx.query_opt(&texts::BY_ID, params![*tenant, *id, look.horizon]).await?;
+                    event(&row.ok_or(Error::NotFound("event"))?, 0, look.identity)
                 })
             })
             .await

@@ -97,7 +97,7 @@ async fn a_backward_walk_over_its_budget_goes_on_where_it_stopped(world: World) 
         world.append(&tenant, bulk.clone()).await;
     }
     let late = world.append(&tenant, vec![draft("rare.made", "late"), draft("bulk.made", "b")]).await;
-    let rare = EventQuery { prefixes: vec!["rare.".into()], ..query(5) };
+    let rare = EventQuery { entity_type: Some("rare".into()), ..query(5) };
     let from = world.store.journal_cursor(tenant.id, late[0].seq);
     let page = world.page(&tenant, EventQuery { start: before(&from), ..rare.clone() }).await;
     assert!(page.items.is_empty() && page.has_more);
