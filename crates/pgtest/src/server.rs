@@ -38,6 +38,8 @@ const SETTINGS: &[(&str, &str)] = &[
     ("max_prepared_transactions", "20"),
     ("shared_buffers", "128MB"),
     ("log_min_messages", "warning"),
+    // Only looked at in recovery, which here never has more than the data directory itself.
+    ("restore_command", "false"),
 ];
 
 /// What a private server differs in.
@@ -156,6 +158,65 @@ impl PrivatePostgres {
     pub fn restart(&mut self) -> Result<()> {
         self.stop()?;
         self.launch()
+    }
+
+    /// Writes a database into an archive, as an operator's back-up does, and tells where.
+    pub fn dump(&self, database: &str) -> Result<PathBuf> {
+        let archive = self.dir().join(format!("{database}.dump"));
+        run(self
+            .command("pg_dump")
+            .args(["--format=custom", "--dbname", &self.url(database), "--file"])
+            .arg(&archive))?;
+        Ok(archive)
+    }
+
+    /// Makes a database from an archive of [`Self::dump`], which may be another server's; its URL.
+    pub fn restore(&self, database: &str, archive: &Path) -> Result<String> {
+        let url = self.create_database(database)?;
+        run(self.command("pg_restore").args(["--exit-on-error", "--no-owner", "--dbname", &url]).arg(archive))?;
+        Ok(url)
+    }
+
+    /// Keeps a copy of the data directory, stopping the server meanwhile.
+    pub fn back_up(&mut self) -> Result<()> {
+        self.stop()?;
+        self.copy(&self.data(), &self.kept())?;
+        self.launch()
+    }
+
+    /// Takes the data back to the copy, as a point-in-time recovery does: the server goes on with another timeline.
+    pub fn put_back(&mut self) -> Result<()> {
+        self.stop()?;
+        fs::remove_dir_all(self.data())?;
+        self.copy(&self.kept(), &self.data())?;
+        self.recover()
+    }
+
+    /// Goes on with another timeline and loses nothing, as after a clean promotion.
+    pub fn promote(&mut self) -> Result<()> {
+        self.stop()?;
+        self.recover()
+    }
+
+    fn recover(&mut self) -> Result<()> {
+        let signal = self.data().join("recovery.signal");
+        File::create(&signal)?;
+        self.account.own(&signal)?;
+        self.launch()?;
+        // Ready for readers is not yet ready for writers.
+        while self.execute("postgres", "SELECT pg_is_in_recovery()")? != "f" {
+            thread::sleep(LOOK_EVERY);
+        }
+        Ok(())
+    }
+
+    fn copy(&self, from: &Path, to: &Path) -> Result<()> {
+        run(self.account.command(Path::new("/bin/cp"), self.dir()).arg("-a").arg(from).arg(to))?;
+        Ok(())
+    }
+
+    fn kept(&self) -> PathBuf {
+        self.dir().join("kept")
     }
 
     fn data(&self) -> PathBuf {

@@ -108,6 +108,18 @@ impl Store {
         all_statements().filter(|s| s.is_for(dialect)).map(|s| (s.name, s.runs(dialect))).collect()
     }
 
+    /// Counts from now on what the reading statements of this process examine.
+    #[cfg(feature = "testing")]
+    pub fn examine() {
+        db::examine::start();
+    }
+
+    /// What every statement has examined: entries of the journal's indexes on PostgreSQL, steps of its machine on SQLite.
+    #[cfg(feature = "testing")]
+    pub fn examined() -> Vec<(&'static str, u64)> {
+        all_statements().map(|s| (s.name, s.examined.load(std::sync::atomic::Ordering::SeqCst))).collect()
+    }
+
     /// Prepares every statement on this database; the first fault names its statement.
     #[cfg(feature = "testing")]
     pub async fn prepare_statements(&self) -> Result<(), Error> {

@@ -3,6 +3,8 @@
 //! Nothing outside this folder names a driver. A unit of work awaits nothing but its [`Tx`]: on SQLite it runs to its
 //! end in one poll on the writer's thread, and one that is ever pending is rolled back and reported.
 
+#[cfg(feature = "testing")]
+pub(crate) mod examine;
 mod migrate;
 mod postgres;
 mod sql;

@@ -29,6 +29,8 @@ pub struct Statement {
     postgres: OnceLock<String>,
     sqlite: OnceLock<String>,
     runs: [AtomicU64; 2],
+    #[cfg(feature = "testing")]
+    pub examined: AtomicU64,
 }
 
 impl Statement {
@@ -44,6 +46,8 @@ impl Statement {
             postgres: OnceLock::new(),
             sqlite: OnceLock::new(),
             runs: [const { AtomicU64::new(0) }; 2],
+            #[cfg(feature = "testing")]
+            examined: AtomicU64::new(0),
         }
     }
 

@@ -83,6 +83,10 @@ impl Tx {
     /// The rows of a statement.
     pub async fn query(&mut self, statement: &'static Statement, params: &[Value]) -> Result<Vec<Row>, Error> {
         statement.count(self.dialect());
+        #[cfg(feature = "testing")]
+        if super::examine::is_on() && !self.writes {
+            return super::examine::query(&mut self.connection, statement, params).await;
+        }
         let writes = self.writes;
         match &mut self.connection {
             Connection::Postgres { client, begun } => {

@@ -17,9 +17,9 @@ use crate::db::{Db, Tx, params, statements};
 pub(crate) const KEPT: i64 = 10_000;
 
 statements! { "incarnation":
-    IDENTITY = "SELECT i.identity FROM journal j JOIN journal_incarnation i ON i.tag = j.incarnation";
-    LOCK = "SELECT id FROM journal {for update}";
-    IDENTIFY = "UPDATE journal_incarnation SET identity = $1
+    IDENTITY only Postgres = "SELECT i.identity FROM journal j JOIN journal_incarnation i ON i.tag = j.incarnation";
+    LOCK only Postgres = "SELECT id FROM journal FOR UPDATE";
+    IDENTIFY only Postgres = "UPDATE journal_incarnation SET identity = $1
         WHERE identity IS NULL AND tag = (SELECT incarnation FROM journal)";
     // Opens one of tag $1, unless the present one was opened on the same database. An embedded database has no identity.
     OPEN = "INSERT INTO journal_incarnation (number, tag, start_seq, identity)

@@ -19,6 +19,7 @@ mod outbox;
 mod outbox_ends;
 mod pages;
 mod principals;
+mod ranges;
 mod seam;
 mod servers;
 mod starts;
@@ -66,6 +67,7 @@ const NOUNS: &[&[Case]] = &[
     outbox_ends::CASES,
     pages::CASES,
     principals::CASES,
+    ranges::CASES,
     seam::CASES,
     servers::CASES,
     starts::CASES,
