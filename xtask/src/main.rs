@@ -5,6 +5,7 @@
 
 mod arch;
 mod bench;
+mod fuzz;
 mod generate;
 mod machine;
 mod python;
@@ -25,6 +26,7 @@ cargo xtask <command>
                        missing. With arguments, only the Rust tests that the runner selects by them
   gen [--check]        write the generated files (contract/, docs/events/); --check only says which are out of date
   check-arch           who may depend on whom, drivers, licences, sources, file rules
+  fuzz [SECONDS]       fuzz each parser of what readers send, 10 seconds when not said otherwise
   bench NAME [ARG…]    measure, beside a baseline, on a private PostgreSQL with fsync on";
 
 fn main() -> ExitCode {
@@ -47,6 +49,8 @@ fn run() -> Result<()> {
         ("gen", []) => generate::run(&Workspace::load()?, false),
         ("gen", ["--check"]) => generate::run(&Workspace::load()?, true),
         ("check-arch", []) => arch::run(&Workspace::load()?),
+        ("fuzz", []) => fuzz::run(&Workspace::load()?, fuzz::SECONDS),
+        ("fuzz", [seconds]) => fuzz::run(&Workspace::load()?, seconds.parse()?),
         ("bench", [name, ..]) if !name.starts_with('-') => bench::run(&Workspace::load()?, &rest),
         ("" | "help" | "--help" | "-h", _) => {
             println!("{USAGE}");

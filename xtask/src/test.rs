@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use courant_pgtest::{Options, PrivatePostgres, URL_VARIABLE};
 
 use crate::workspace::Workspace;
-use crate::{machine, python, step};
+use crate::{fuzz, machine, python, step};
 
 pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     let filter: &[String] = match args {
@@ -42,6 +42,8 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
         step::run(workspace.cargo(&["test", "--workspace", "--doc"]).env(URL_VARIABLE, &url))?;
         step::heading("Python checks");
         python::checks(workspace, &python)?;
+        step::heading("Fuzzing");
+        fuzz::run(workspace, fuzz::SECONDS)?;
     }
 
     step::heading("Rust tests");
