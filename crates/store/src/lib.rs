@@ -17,12 +17,14 @@ mod twin;
 pub use access::{Caller, KeyDraft, Page, PageKey};
 pub use catalogue::CurrentType;
 pub use change::{Change, Changed, Idempotency, Replayable};
+pub use db::{Pace, Wakeups};
 pub use error::Error;
 pub use journal::{AppendOutcome, EventDraft, EventQuery, Position, ScanBatch, Start};
 pub use notify::{Announced, Claim, Claimed, Dead, Edit, Integration, Lanes, Mark, Outcome};
 
 use db::{Db, Dialect};
 use tokio::sync::watch;
+use uuid::Uuid;
 
 /// How to open a database.
 #[derive(Clone, Debug)]
@@ -85,9 +87,21 @@ impl Store {
         self.db.dialect() == Dialect::Sqlite
     }
 
-    /// Changes whenever this process has committed events.
+    /// Changes whenever events were committed: by this process, or by another one that was heard of.
     pub fn appended(&self) -> watch::Receiver<u64> {
         self.db.appended()
+    }
+
+    /// Listens for the commits of other servers and tells them of this one's, under the name `server`, for as long as
+    /// it is polled: it has no end of its own. Then [`appended`](Self::appended) changes for theirs too. On SQLite, which
+    /// has one server, it does nothing.
+    pub async fn journal_listen(&self, server: Uuid, pace: Pace) {
+        self.db.listen(server, pace).await;
+    }
+
+    /// Whether commits of other servers are heard of at once.
+    pub fn wakeups(&self) -> watch::Receiver<Wakeups> {
+        self.db.wakeups()
     }
 
     /// Whether the database answers.
@@ -125,7 +139,8 @@ fn bound(limit: i64) -> usize {
 #[cfg(feature = "testing")]
 fn all_statements() -> impl Iterator<Item = &'static db::Statement> {
     let nouns = [catalogue::STATEMENTS, change::STATEMENTS, journal::STATEMENTS, servers::STATEMENTS, twin::STATEMENTS];
-    nouns.into_iter().flatten().copied().chain(access::statements()).chain(notify::statements())
+    let seam = db::listen::STATEMENTS.iter().copied();
+    nouns.into_iter().flatten().copied().chain(seam).chain(access::statements()).chain(notify::statements())
 }
 
 /// Where a test holds a PostgreSQL unit of work: after its events are written and before it commits.

@@ -5,8 +5,10 @@
 pub mod database;
 mod eventually;
 pub mod postgres;
+pub mod proxy;
 pub mod receiver;
 
 pub use database::TestDatabase;
 pub use eventually::{PATIENCE, eventually};
+pub use proxy::{Fault, Proxy};
 pub use receiver::{Answer, Arrival, Receiver};

@@ -5,4 +5,6 @@
 
 mod crash;
 mod locks;
+mod stuck;
+mod transactions;
 mod writers;
