@@ -4,6 +4,8 @@
 //! whole again, so it is cut when the loss is over, as a network cuts it in the end.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::{Buf as _, BytesMut};
@@ -44,6 +46,7 @@ pub struct Proxy {
     address: SocketAddr,
     url: String,
     state: watch::Sender<State>,
+    open: Arc<AtomicUsize>,
     _serving: JoinSet<()>,
 }
 
@@ -63,6 +66,8 @@ impl Proxy {
         let address = listener.local_addr().expect("the port just bound");
         let state = watch::Sender::new(State::default());
         let states = state.subscribe();
+        let open = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&open);
         let mut serving = JoinSet::new();
         serving.spawn(async move {
             let mut connections = JoinSet::new();
@@ -70,7 +75,12 @@ impl Proxy {
                 tokio::select! {
                     Ok((client, _)) = listener.accept() => {
                         if states.borrow().fault != Fault::Refuse {
-                            connections.spawn(carry(client, target, framed, states.clone()));
+                            let (states, counted) = (states.clone(), Arc::clone(&counted));
+                            connections.spawn(async move {
+                                counted.fetch_add(1, Ordering::Relaxed);
+                                carry(client, target, framed, states).await;
+                                counted.fetch_sub(1, Ordering::Relaxed);
+                            });
                         }
                     }
                     Some(_) = connections.join_next() => {}
@@ -78,7 +88,7 @@ impl Proxy {
             }
         });
         let url = with_address(&url, address);
-        Self { address, url, state, _serving: serving }
+        Self { address, url, state, open, _serving: serving }
     }
 
     /// Where it listens.
@@ -96,9 +106,11 @@ impl Proxy {
         self.state.send_modify(|state| state.fault = fault);
     }
 
-    /// Cuts every connection now.
-    pub fn cut(&self) {
+    /// Cuts every connection now; how many there were.
+    pub fn cut(&self) -> usize {
+        let open = self.open.load(Ordering::Relaxed);
         self.state.send_modify(|state| state.cuts += 1);
+        open
     }
 }
 
