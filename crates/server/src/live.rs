@@ -27,6 +27,7 @@ pub struct Live {
     hints: broadcast::Sender<Hint>,
     joined: Notify,
     reads: Semaphore,
+    poll: Duration,
 }
 
 /// What has come.
@@ -72,11 +73,16 @@ impl Summary {
 
 impl Default for Live {
     fn default() -> Self {
-        Self { hints: broadcast::channel(BACKLOG).0, joined: Notify::new(), reads: Semaphore::new(READS) }
+        Self::looking_every(POLL)
     }
 }
 
 impl Live {
+    /// One that looks for what it was not told of only this often.
+    pub fn looking_every(poll: Duration) -> Self {
+        Self { hints: broadcast::channel(BACKLOG).0, joined: Notify::new(), reads: Semaphore::new(READS), poll }
+    }
+
     /// Begins to listen. What becomes readable after this call is hinted at.
     pub fn join(&self) -> Hints {
         let hints = Hints(self.hints.subscribe());
@@ -110,7 +116,7 @@ impl Live {
                     let _nobody = self.hints.send(Hint::Events(events));
                 }
                 if !page.has_more {
-                    tokio::select! { _ = appended.changed() => {}, () = sleep(POLL) => {}, () = stop.cancelled() => {} }
+                    tokio::select! { _ = appended.changed() => {}, () = sleep(self.poll) => {}, () = stop.cancelled() => {} }
                 }
             }
         }

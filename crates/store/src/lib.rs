@@ -17,6 +17,7 @@ mod twin;
 pub use access::{Caller, KeyDraft, Page, PageKey};
 pub use catalogue::CurrentType;
 pub use change::{Change, Changed, Idempotency, Replayable};
+pub use db::{Pace, Wakeups};
 pub use error::Error;
 pub use journal::{AppendOutcome, EventDraft, EventQuery, Position, ScanBatch, Start};
 pub use notify::{Announced, Claim, Claimed, Dead, Edit, Integration, Lanes, Mark, Outcome};
@@ -26,6 +27,7 @@ use std::time::Duration;
 
 use db::{Db, Dialect};
 use tokio::sync::watch;
+use uuid::Uuid;
 
 /// How to open a database.
 #[derive(Clone, Debug)]
@@ -91,9 +93,21 @@ impl Store {
         self.db.dialect() == Dialect::Sqlite
     }
 
-    /// Changes whenever this process has committed events.
+    /// Changes whenever events were committed: by this process, or by another one that was heard of.
     pub fn appended(&self) -> watch::Receiver<u64> {
         self.db.appended()
+    }
+
+    /// Listens for the commits of other servers and tells them of this one's, under the name `server`, for as long as
+    /// it is polled: it has no end of its own. Then [`appended`](Self::appended) changes for theirs too. On SQLite, which
+    /// has one server, it does nothing.
+    pub async fn journal_listen(&self, server: Uuid, pace: Pace) {
+        self.db.listen(server, pace).await;
+    }
+
+    /// Whether commits of other servers are heard of at once.
+    pub fn wakeups(&self) -> watch::Receiver<Wakeups> {
+        self.db.wakeups()
     }
 
     /// Whether the database answers.
@@ -145,6 +159,7 @@ fn all_statements() -> impl Iterator<Item = &'static db::Statement> {
     let nouns = [
         catalogue::STATEMENTS,
         change::STATEMENTS,
+        db::listen::STATEMENTS,
         journal::STATEMENTS,
         journal::incarnation::STATEMENTS,
         journal::texts::STATEMENTS,

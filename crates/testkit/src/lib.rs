@@ -2,11 +2,15 @@
 //!
 //! Only tests depend on this crate; nothing in it may be reachable from the shipped binary.
 
+pub mod backends;
 pub mod database;
 mod eventually;
 pub mod postgres;
+pub mod proxy;
 pub mod receiver;
 
+pub use backends::{Backends, Which};
 pub use database::TestDatabase;
 pub use eventually::{PATIENCE, eventually};
+pub use proxy::{Fault, Proxy};
 pub use receiver::{Answer, Arrival, Receiver};

@@ -4,6 +4,7 @@ mod announcer;
 mod deliver;
 mod dispatch;
 mod lanes;
+mod notifier;
 mod runner;
 mod server_row;
 mod sweep;
@@ -32,6 +33,7 @@ pub struct Limits {
 pub fn start(app: &Arc<App>, server: Uuid, limits: Limits) -> Workers {
     let mut workers = Workers::new(app);
     let alive = server_row::start(&mut workers, app, server);
+    notifier::start(&mut workers, app, server);
     announcer::start(&mut workers, app);
     workers.every("live", std::time::Duration::from_secs(1), |app| async move {
         app.live.follow(&app.store, &app.stop).await

@@ -3,8 +3,10 @@
 //! Nothing outside this folder names a driver. A unit of work awaits nothing but its [`Tx`]: on SQLite it runs to its
 //! end in one poll on the writer's thread, and one that is ever pending is rolled back and reported.
 
+mod connect;
 #[cfg(feature = "testing")]
 pub(crate) mod examine;
+pub(crate) mod listen;
 mod migrate;
 mod postgres;
 mod sql;
@@ -17,6 +19,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+pub use listen::{Pace, Wakeups};
 pub(crate) use sql::{Dialect, Statement, statements};
 pub(crate) use tx::{Appended, BoxFuture, NewEvent, Tx};
 pub(crate) use value::{Row, Value, params};
@@ -29,22 +32,31 @@ use crate::journal::incarnation;
 pub(crate) struct Db {
     backend: Backend,
     ending: Ending,
+    wakeups: Arc<watch::Sender<Wakeups>>,
 }
 
 /// What belongs to the end of a unit of work; it goes along with the unit, whose request may be gone by then.
 #[derive(Clone, Debug)]
 struct Ending {
-    /// Raised after each commit of this process that appended events.
+    /// Raised after each commit that appended events, of this process or, while it listens, of another.
     appended: Arc<watch::Sender<u64>>,
+    /// The greatest position that this process has committed; marked as changed by each commit, whatever its position.
+    head: Arc<watch::Sender<i64>>,
     #[cfg(feature = "testing")]
     barrier: Option<crate::Barrier>,
 }
 
 impl Ending {
     fn committed(&self, appended: &[Appended]) {
-        if !appended.is_empty() {
-            self.appended.send_modify(|n| *n += 1);
+        if let Some(last) = appended.iter().map(|a| a.seq).max() {
+            self.wake();
+            self.head.send_modify(|head| *head = last.max(*head));
         }
+    }
+
+    /// Has this process's readers look at the journal.
+    fn wake(&self) {
+        self.appended.send_modify(|n| *n += 1);
     }
 }
 
@@ -92,10 +104,12 @@ impl Db {
         Ok(Self {
             backend,
             ending: Ending {
-                appended: Arc::new(watch::channel(0).0),
+                appended: Arc::new(watch::Sender::new(0)),
+                head: Arc::new(watch::Sender::new(0)),
                 #[cfg(feature = "testing")]
                 barrier: options.barrier.clone(),
             },
+            wakeups: Arc::new(watch::Sender::new(Wakeups::Polling { why: "it does not listen".into() })),
         })
     }
 
@@ -106,7 +120,7 @@ impl Db {
         }
     }
 
-    /// Changes whenever this process has committed events.
+    /// Changes whenever events were committed: by this process, or by another one that was heard of.
     pub(crate) fn appended(&self) -> watch::Receiver<u64> {
         self.ending.appended.subscribe()
     }

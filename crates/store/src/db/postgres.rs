@@ -1,14 +1,12 @@
 //! PostgreSQL: a pool, units of work that a dropped request cannot cut, and the last act of each.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, RecyclingMethod};
 use futures_util::future::join;
-use tokio_postgres::config::{SslMode, TargetSessionAttrs};
-use tokio_postgres::{Config, NoTls};
-use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio_postgres::NoTls;
 
+use super::connect::Target;
 use super::tx::{Appended, BoxFuture, Connection, Tx};
 use super::{ACQUIRE_TIMEOUT, Committed, Dialect, Ending};
 use crate::Error;
@@ -18,36 +16,16 @@ use crate::twin;
 /// How often a unit runs again after a serialisation failure or a deadlock.
 const ATTEMPTS: u32 = 5;
 
-/// Bounds on what one statement, one lock wait and one idle transaction of ours may take: a unit that appended holds
-/// readers back until it ends, so it must end. Planning is kept generic-safe and free of JIT.
-const SESSION: &str =
-    "-c statement_timeout=30s -c lock_timeout=10s -c idle_in_transaction_session_timeout=30s -c jit=off";
-
 #[derive(Clone, Debug)]
-pub struct Pool(deadpool_postgres::Pool);
+pub struct Pool(deadpool_postgres::Pool, Arc<Target>);
 
 impl Pool {
     pub async fn open(url: &str, connections: usize) -> Result<Self, Error> {
-        let (url, tls) = tls_of(url)?;
-        let mut config: Config = url.parse().map_err(|_| {
-            // The parser's own words could repeat the password.
-            Error::Configuration(
-                "the PostgreSQL URL cannot be read; expected postgres://user:password@host/database".into(),
-            )
-        })?;
-        config
-            .application_name("courant")
-            .options(SESSION)
-            .target_session_attrs(TargetSessionAttrs::ReadWrite)
-            .connect_timeout(Duration::from_secs(5))
-            .keepalives_idle(Duration::from_secs(30))
-            .tcp_user_timeout(Duration::from_secs(15));
+        let target = Target::parse(url)?;
+        let config = target.config("courant");
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = match tls {
-            Some(tls) => {
-                config.ssl_mode(SslMode::Require);
-                Manager::from_config(config, MakeRustlsConnect::new(tls), recycling)
-            }
+        let manager = match target.tls() {
+            Some(tls) => Manager::from_config(config, tls, recycling),
             None => Manager::from_config(config, NoTls, recycling),
         };
         let pool = deadpool_postgres::Pool::builder(manager)
@@ -59,7 +37,12 @@ impl Pool {
             .build()
             .map_err(|e| Error::Configuration(e.to_string()))?;
         drop(pool.get().await?);
-        Ok(Self(pool))
+        Ok(Self(pool, Arc::new(target)))
+    }
+
+    /// What its connections are made to.
+    pub fn target(&self) -> &Target {
+        &self.1
     }
 
     pub async fn client(&self) -> Result<Object, Error> {
@@ -247,46 +230,4 @@ async fn settle(client: &mut tokio_postgres::Client) -> Result<(), tokio_postgre
         );
     }
     Ok(())
-}
-
-/// `sslmode` and `sslrootcert` as libpq spells them. Every mode from `require` up verifies the certificate and the
-/// host name: against `sslrootcert` when given, else against the system's authorities.
-fn tls_of(url: &str) -> Result<(String, Option<rustls::ClientConfig>), Error> {
-    let Some((base, query)) = url.split_once('?') else { return Ok((url.to_owned(), None)) };
-    let (mut mode, mut root, mut rest) = ("disable", None, Vec::new());
-    for pair in query.split('&') {
-        match pair.split_once('=') {
-            Some(("sslmode", value)) => mode = value,
-            Some(("sslrootcert", value)) => root = Some(value.replace("%2F", "/").replace("%2f", "/")),
-            _ => rest.push(pair),
-        }
-    }
-    let url = if rest.is_empty() { base.to_owned() } else { format!("{base}?{}", rest.join("&")) };
-    match mode {
-        "disable" | "allow" | "prefer" => Ok((url, None)),
-        "require" | "verify-ca" | "verify-full" => Ok((url, Some(verifying(root.as_deref())?))),
-        other => Err(Error::Configuration(format!(
-            "sslmode={other:?} is not one of disable, allow, prefer, require, verify-ca, verify-full"
-        ))),
-    }
-}
-
-fn verifying(root: Option<&str>) -> Result<rustls::ClientConfig, Error> {
-    use rustls::pki_types::CertificateDer;
-    use rustls::pki_types::pem::PemObject;
-
-    let mut roots = rustls::RootCertStore::empty();
-    if let Some(path) = root {
-        let unreadable = |e: &dyn std::fmt::Display| Error::Configuration(format!("sslrootcert {path}: {e}"));
-        for certificate in CertificateDer::pem_file_iter(path).map_err(|e| unreadable(&e))? {
-            roots.add(certificate.map_err(|e| unreadable(&e))?).map_err(|e| unreadable(&e))?;
-        }
-    } else {
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    }
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let builder = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|e| Error::Configuration(e.to_string()))?;
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }

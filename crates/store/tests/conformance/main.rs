@@ -14,6 +14,7 @@ mod idempotency;
 mod immutable;
 mod integrations;
 mod keys;
+mod listen;
 mod order;
 mod outbox;
 mod outbox_ends;
@@ -63,6 +64,7 @@ const NOUNS: &[&[Case]] = &[
     immutable::CASES,
     integrations::CASES,
     keys::CASES,
+    listen::CASES,
     outbox::CASES,
     outbox_ends::CASES,
     pages::CASES,

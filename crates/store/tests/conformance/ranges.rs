@@ -71,8 +71,6 @@ async fn forwards(world: &World, tenant: &Tenant, filter: &EventQuery) -> Vec<Ev
 }
 
 async fn backwards(world: &World, tenant: &Tenant, filter: &EventQuery) -> Vec<Event> {
-    let mut before = Cursor::decode(&world.end(tenant).await).unwrap();
-    before.seq += 1;
     let (mut seen, mut start) = (Vec::new(), Start::Tail);
     loop {
         let page = world.page(tenant, EventQuery { start, ..filter.clone() }).await;

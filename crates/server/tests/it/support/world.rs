@@ -4,13 +4,17 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use courant_server::app::App;
+use courant_server::clock;
 use courant_server::config::{Config, ServeArgs};
 use courant_server::http::{router, v1};
+use courant_server::live::Live;
 use courant_server::outbound::{Egress, Outbound, OutboundOptions};
 use courant_server::secrets::KeyRing;
 use courant_server::serve::{Parts, Running};
+use courant_server::work::{self, Limits, Workers};
 use courant_store::{Options, Store};
 use courant_testkit::{Receiver, TestDatabase, eventually};
 use serde_json::json;
@@ -53,6 +57,21 @@ pub struct World {
     peers: Mutex<JoinSet<()>>,
     database: TestDatabase,
     _data: TempDir,
+}
+
+/// A second server.
+pub struct Peer {
+    pub address: SocketAddr,
+    pub app: Arc<App>,
+    workers: Workers,
+}
+
+impl Peer {
+    /// Ends its background work.
+    pub async fn stop(self) {
+        self.app.stop.cancel();
+        self.workers.ended().await;
+    }
 }
 
 /// Runs one case, and then checks what it has left in the journal.
@@ -115,6 +134,25 @@ impl World {
         let settings = self.app.settings.clone();
         let app = Arc::new(App::new(self.store().await, Arc::clone(&self.app.ring), None, settings, outbound));
         self.serve(app).await
+    }
+
+    /// A second server on the same database with background work of its own. It reaches the database at `url`, and its
+    /// waiting readers look for what they were not told of only every `poll`.
+    pub async fn peer(&self, url: &str, poll: Duration) -> Peer {
+        let store = Store::open(&Options::server(url)).await.unwrap();
+        let outbound = Outbound::new(Egress::default(), OutboundOptions::default()).unwrap();
+        let mut app = App::new(store, Arc::clone(&self.app.ring), None, self.app.settings.clone(), outbound);
+        app.live = Live::looking_every(poll);
+        let app = Arc::new(app);
+        let id = app.store.server_register(clock::now()).await.unwrap();
+        let limits = Limits { max_attempts: 1, delivery_retention: Duration::from_hours(1) };
+        let workers = work::start(&app, id, limits);
+        Peer { address: self.serve(Arc::clone(&app)).await, app, workers }
+    }
+
+    /// The URL of the database.
+    pub fn database_url(&self) -> &str {
+        self.database.url()
     }
 
     /// The address of a second listener on the very application that runs, which goes on when that one stops.

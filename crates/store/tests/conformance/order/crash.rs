@@ -19,7 +19,7 @@ fn server() -> PrivatePostgres {
     PrivatePostgres::start(ServerOptions { fsync: true, settings }).unwrap()
 }
 
-async fn tenant(store: &Store) -> Tenant {
+pub async fn tenant(store: &Store) -> Tenant {
     let nobody = courant_store::Change::by_server(courant_api::TenantId(uuid::Uuid::nil()), at(0));
     let made = now(store.tenant_bootstrap(nobody, "acme".into(), key("first")).await.unwrap());
     let caller = store.caller_by_key(key("first").hash, at(0)).await.unwrap().unwrap();

@@ -6,4 +6,6 @@
 mod crash;
 mod incarnations;
 mod locks;
+mod stuck;
+mod transactions;
 mod writers;

@@ -5,6 +5,7 @@ mod cursors;
 mod filters;
 mod unkeepable;
 mod wait;
+mod wake;
 
 use crate::support::{Reply, Value};
 

@@ -11,7 +11,12 @@ fn reads(world: &World) -> u64 {
 }
 
 /// Polls from the end of the journal while `meanwhile` runs, which begins when the poll has found nothing.
-async fn poll(world: &World, tenant: &Tenant, filter: &str, meanwhile: impl AsyncFnOnce()) -> crate::support::Reply {
+pub(super) async fn poll(
+    world: &World,
+    tenant: &Tenant,
+    filter: &str,
+    meanwhile: impl AsyncFnOnce(),
+) -> crate::support::Reply {
     let end = tenant.end().await;
     let before = reads(world);
     let poll = tenant.get(&format!("/events?wait=30&{filter}&cursor={end}"));
