@@ -17,8 +17,9 @@ mod twin;
 pub use access::{Caller, KeyDraft, Page, PageKey};
 pub use catalogue::CurrentType;
 pub use change::{Change, Changed, Idempotency, Replayable};
-pub use error::Error;
+pub use error::{Blocker, Error};
 pub use journal::{AppendOutcome, EventDraft, EventQuery, Position, ScanBatch, Start};
+pub use journal::{DatabaseFacts, Held, PRUNE_BATCH, PruneRequest, PruneStep, RetentionState, WhenBlocked};
 pub use notify::{Announced, Claim, Claimed, Dead, Edit, Integration, Lanes, Mark, Outcome};
 
 use db::{Db, Dialect};
@@ -125,7 +126,8 @@ fn bound(limit: i64) -> usize {
 #[cfg(feature = "testing")]
 fn all_statements() -> impl Iterator<Item = &'static db::Statement> {
     let nouns = [catalogue::STATEMENTS, change::STATEMENTS, journal::STATEMENTS, servers::STATEMENTS, twin::STATEMENTS];
-    nouns.into_iter().flatten().copied().chain(access::statements()).chain(notify::statements())
+    let kept = [journal::lease::STATEMENTS, journal::retention::STATEMENTS, journal::status::STATEMENTS];
+    nouns.into_iter().chain(kept).flatten().copied().chain(access::statements()).chain(notify::statements())
 }
 
 /// Where a test holds a PostgreSQL unit of work: after its events are written and before it commits.

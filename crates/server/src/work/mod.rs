@@ -4,6 +4,7 @@ mod announcer;
 mod deliver;
 mod dispatch;
 mod lanes;
+mod prune;
 mod runner;
 mod server_row;
 mod sweep;
@@ -37,6 +38,7 @@ pub fn start(app: &Arc<App>, server: Uuid, limits: Limits) -> Workers {
         app.live.follow(&app.store, &app.stop).await
     });
     deliver::start(&mut workers, app, server, alive, limits);
+    prune::start(&mut workers);
     sweep::start(&mut workers, app, limits);
     workers
 }

@@ -5,7 +5,10 @@
 
 mod append;
 mod group;
+pub(crate) mod lease;
 mod page;
+pub(crate) mod retention;
+pub(crate) mod status;
 
 use courant_api::cursor::JournalId;
 use courant_api::event::Json;
@@ -15,6 +18,8 @@ use uuid::Uuid;
 pub use append::{AppendOutcome, EventDraft};
 pub(crate) use group::Appender;
 pub use page::{EventQuery, ScanBatch, Start};
+pub use retention::{PRUNE_BATCH, PruneRequest, PruneStep, RetentionState, WhenBlocked};
+pub use status::{DatabaseFacts, Held};
 
 #[cfg(feature = "testing")]
 use crate::db::Statement;

@@ -14,11 +14,13 @@ mod idempotency;
 mod immutable;
 mod integrations;
 mod keys;
+mod leases;
 mod order;
 mod outbox;
 mod outbox_ends;
 mod pages;
 mod principals;
+mod retention;
 mod seam;
 mod servers;
 mod starts;
@@ -62,10 +64,12 @@ const NOUNS: &[&[Case]] = &[
     immutable::CASES,
     integrations::CASES,
     keys::CASES,
+    leases::CASES,
     outbox::CASES,
     outbox_ends::CASES,
     pages::CASES,
     principals::CASES,
+    retention::CASES,
     seam::CASES,
     servers::CASES,
     starts::CASES,

@@ -4,5 +4,6 @@
 //! Each test runs a reader of the obvious kind beside ours, and shows that it misses what ours does not.
 
 mod crash;
+mod holders;
 mod locks;
 mod writers;
