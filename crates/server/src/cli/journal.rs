@@ -181,9 +181,16 @@ async fn run_prune(args: PruneArgs) -> Result<()> {
         Some(path) => Export::to_file(path).await?,
         None => Export::to_dir(config.journal.export_dir.as_deref()),
     };
-    let pruned = match prune(&store, &Change::by_server(tenant, now), request, &mut target).await? {
-        Changed::Now(pruned) => pruned,
-        Changed::Before(_) => bail!("the prune was not made"),
+    let pruned = match prune(&store, &Change::by_server(tenant, now), request, &mut target).await {
+        Ok(Changed::Now(pruned)) => pruned,
+        Ok(Changed::Before(_)) => bail!("the prune was not made"),
+        Err(error) => {
+            // Nothing was exported, so that the same command may be repeated.
+            if let Some(path) = args.export.filter(|path| path.metadata().is_ok_and(|found| found.len() == 0)) {
+                std::fs::remove_file(path)?;
+            }
+            return Err(error.into());
+        }
     };
     let (verb, more) = if args.dry_run { ("would be deleted", "remain") } else { ("were deleted", "are left") };
     line(format!("{} events {verb}; the floor is {}", pruned.deleted, pruned.floor_cursor))?;

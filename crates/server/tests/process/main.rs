@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test says what it met by panicking")]
 
 mod commands;
+mod journal;
 mod killed;
 mod peers;
 mod start;
