@@ -60,6 +60,7 @@ error_codes! {
     IdempotencyInFlight = 409, "The first request with this idempotency key is still running.";
     IncompatibleSchemaVersion = 409, "A new version of an event type may only add optional fields; details name what broke.";
     Conflict = 409, "The resource exists already or its state does not allow this; the message says why.";
+    RetentionBlockedByConsumer = 409, "The prune would pass a consumer that has yet to read; details.consumers name at most 20, the furthest behind first.";
     VersionConflict = 412, "If-Match names another version than the resource has.";
     PayloadTooLarge = 413, "The body exceeds the route's limit.";
     UnsupportedMediaType = 415, "The body is not application/json.";

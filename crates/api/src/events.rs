@@ -12,6 +12,7 @@ use serde_json::Value;
 
 pub mod access;
 pub mod catalogue;
+pub mod journal;
 pub mod notify;
 pub mod tenant;
 pub mod workspace;
@@ -118,7 +119,9 @@ impl<P> EventType<P> {
 
 /// Every core type, by family.
 pub fn core_types() -> impl Iterator<Item = &'static CoreType> {
-    [tenant::TYPES, access::TYPES, workspace::TYPES, notify::TYPES, catalogue::TYPES].into_iter().flatten()
+    [tenant::TYPES, access::TYPES, workspace::TYPES, notify::TYPES, catalogue::TYPES, journal::TYPES]
+        .into_iter()
+        .flatten()
 }
 
 /// The core type of this name.

@@ -15,6 +15,7 @@ pub mod events;
 pub mod filter;
 pub mod ids;
 pub mod notify;
+pub mod operations;
 pub mod page;
 pub mod permission;
 pub mod time;

@@ -53,6 +53,8 @@ permissions! {
     NotificationIntegrationCreate = "notification_integration.create", "Create notification integrations.";
     NotificationIntegrationUpdate = "notification_integration.update", "Change notification integrations and retry their deliveries.";
     NotificationIntegrationDelete = "notification_integration.delete", "Delete notification integrations.";
+    OperationsRead = "operations.read", "Read the state of the tenant's journal and its consumers.";
+    OperationsManage = "operations.manage", "Delete old events of the tenant for good.";
 }
 
 impl fmt::Display for Permission {

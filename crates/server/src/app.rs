@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock;
+use crate::config::Journal;
 use crate::http::{ApiError, Authenticate};
 use crate::live::Live;
 use crate::outbound::Outbound;
@@ -58,6 +59,8 @@ pub struct App {
     pub live: Live,
     /// Cancelled when the server is to end.
     pub stop: CancellationToken,
+    /// How long events are kept, and where they go before they are deleted.
+    pub journal: Journal,
     callers: Cache<[u8; 32], Caller>,
     types: Cache<(TenantId, String), Arc<KnownType>>,
 }
@@ -81,9 +84,15 @@ impl App {
             outbox: watch::Sender::new(0),
             live: Live::default(),
             stop: CancellationToken::new(),
+            journal: Journal::default(),
             callers: Cache::new(CALLER_TTL),
             types: Cache::new(TYPE_TTL),
         }
+    }
+
+    /// The same with these settings of the journal.
+    pub fn with_journal(self, journal: Journal) -> Self {
+        Self { journal, ..self }
     }
 
     /// Says that deliveries may be due.

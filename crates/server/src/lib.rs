@@ -7,6 +7,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod demo;
+pub mod export;
 pub mod http;
 pub mod ids;
 pub mod live;

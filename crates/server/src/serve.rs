@@ -49,6 +49,9 @@ impl Running {
     /// Starts a server.
     pub async fn start(config: &Config, parts: Parts) -> Result<Self> {
         metrics::install();
+        if let Some(problem) = config.journal.problem() {
+            anyhow::bail!(problem);
+        }
         let url = config.database.url.expose();
         if url.starts_with("sqlite:") {
             make_data_dir(&config.server.data_dir)?;
@@ -62,7 +65,8 @@ impl Running {
         let settings = Settings { slack_api_base_url: config.notify.slack_api_base_url.url().clone() };
         let outbound = Outbound::new(parts.egress, OutboundOptions::default())?;
         let bootstrap_secret = config.security.bootstrap_secret.clone();
-        let app = Arc::new(App::new(store, Arc::new(ring), bootstrap_secret, settings, outbound));
+        let app = App::new(store, Arc::new(ring), bootstrap_secret, settings, outbound);
+        let app = Arc::new(app.with_journal(config.journal.clone()));
 
         let listener = TcpListener::bind(config.server.listen)
             .await

@@ -71,6 +71,7 @@ impl Replayable for courant_api::access::WorkspaceView {}
 impl Replayable for courant_api::access::GrantView {}
 impl Replayable for courant_api::catalog::EventTypeView {}
 impl Replayable for courant_api::notify::RetryResult {}
+impl Replayable for courant_api::operations::JournalPruned {}
 
 impl Replayable for courant_api::access::TenantBootstrapped {
     fn keepable(&self) -> Result<String, Error> {
@@ -175,20 +176,26 @@ impl Db {
                     return Ok(Changed::Before(body));
                 }
                 let value = unit(tx, input).await?;
-                let kept = params![
-                    change.tenant_id,
-                    &idempotency.key,
-                    change.actor_id,
-                    idempotency.fingerprint.as_slice(),
-                    value.keepable()?,
-                    change.now
-                ];
-                tx.execute(&IDEMPOTENCY_KEEP, kept).await?;
+                keep(tx, change, &value).await?;
                 Ok(Changed::Now(value))
             })
         });
         Ok(committed.await?.value)
     }
+}
+
+/// Keeps an answer under the change's idempotency key, if it has one, in place of an earlier one.
+pub(crate) async fn keep<T: Replayable>(tx: &mut Tx, change: &Change, value: &T) -> Result<(), Error> {
+    let Some(idempotency) = &change.idempotency else { return Ok(()) };
+    let kept = params![
+        change.tenant_id,
+        &idempotency.key,
+        change.actor_id,
+        idempotency.fingerprint.as_slice(),
+        value.keepable()?,
+        change.now
+    ];
+    tx.execute(&IDEMPOTENCY_KEEP, kept).await.map(|_| ())
 }
 
 async fn replay(tx: &mut Tx, change: &Change, idempotency: &Idempotency) -> Result<Option<String>, Error> {

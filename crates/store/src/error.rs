@@ -1,8 +1,30 @@
 //! What can go wrong in the store, for callers to match on.
 
-use courant_api::EventId;
+use courant_api::operations::ConsumerKind;
+use courant_api::{EventId, Timestamp};
 use courant_core::catalogue::SchemaFault;
 use tokio_postgres::error::SqlState;
+
+/// A consumer that retention waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blocker {
+    /// Whether it is the server's own.
+    pub kind: ConsumerKind,
+    /// Its name.
+    pub name: String,
+    /// Where it stands.
+    pub position: i64,
+    /// The same as its tenant sees it.
+    pub cursor: String,
+    /// Until when retention waits; none: always.
+    pub expires_at: Option<Timestamp>,
+}
+
+impl Blocker {
+    pub(crate) fn new(kind: ConsumerKind, name: String, position: i64, expires_at: Option<Timestamp>) -> Self {
+        Self { kind, name, position, cursor: String::new(), expires_at }
+    }
+}
 
 /// Why a unit of work did not happen.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +78,9 @@ pub enum Error {
         /// The cursor of the first position that can be read after.
         floor: String,
     },
+    /// A prune would pass consumers that have yet to read, the furthest behind first.
+    #[error("retention would pass {}", .0.iter().map(|b| b.name.as_str()).collect::<Vec<_>>().join(", "))]
+    RetentionBlocked(Vec<Blocker>),
     /// The database cannot be reached or is overloaded; nothing happened.
     #[error("database unavailable: {0}")]
     Unavailable(String),

@@ -18,8 +18,9 @@ pub use access::{Caller, KeyDraft, Page, PageKey};
 pub use catalogue::CurrentType;
 pub use change::{Change, Changed, Idempotency, Replayable};
 pub use db::{Pace, Wakeups};
-pub use error::Error;
+pub use error::{Blocker, Error};
 pub use journal::{AppendOutcome, EventDraft, EventQuery, Position, ScanBatch, Start};
+pub use journal::{DatabaseFacts, Held, PRUNE_BATCH, PruneRequest, PruneStep, RetentionState, WhenBlocked};
 pub use notify::{Announced, Claim, Claimed, Dead, Edit, Integration, Lanes, Mark, Outcome};
 
 use std::sync::Arc;
@@ -162,6 +163,9 @@ fn all_statements() -> impl Iterator<Item = &'static db::Statement> {
         db::listen::STATEMENTS,
         journal::STATEMENTS,
         journal::incarnation::STATEMENTS,
+        journal::lease::STATEMENTS,
+        journal::retention::STATEMENTS,
+        journal::status::STATEMENTS,
         journal::texts::STATEMENTS,
         servers::STATEMENTS,
         twin::STATEMENTS,

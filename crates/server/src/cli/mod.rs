@@ -3,6 +3,8 @@
 mod bootstrap;
 mod contract;
 mod demo;
+mod doctor;
+mod journal;
 mod migrate;
 mod output;
 mod serve;
@@ -34,6 +36,11 @@ enum Command {
     Migrate(Box<ServeArgs>),
     /// Follow the journal of a running server.
     Tail(tail::TailArgs),
+    /// Export, prune and show the journal, on the database itself.
+    #[command(subcommand)]
+    Journal(journal::JournalCommand),
+    /// Check configuration, database, clock, keys and the journal, and say what to do.
+    Doctor(Box<doctor::DoctorArgs>),
     /// The catalogue of core event types.
     #[command(subcommand)]
     Catalog(CatalogCommand),
@@ -75,6 +82,8 @@ pub fn main() -> ExitCode {
             Command::Bootstrap(args) => bootstrap::run(*args).await,
             Command::Migrate(args) => migrate::run(&args).await,
             Command::Tail(args) => tail::run(args).await,
+            Command::Journal(command) => journal::run(command).await,
+            Command::Doctor(args) => doctor::run(*args).await,
             Command::Catalog(CatalogCommand::Export(args)) => contract::export_catalog(&args.dir),
             Command::Contract(ContractCommand::Export(args)) => contract::export_contract(&args.dir),
         }

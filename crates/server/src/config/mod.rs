@@ -6,6 +6,7 @@
 
 mod database;
 mod error;
+mod journal;
 mod layers;
 mod notify;
 mod security;
@@ -24,6 +25,7 @@ use crate::outbound::Egress;
 
 pub use database::{Database, DatabaseArgs};
 pub use error::ConfigError;
+pub use journal::{Journal, JournalArgs, Retention};
 use layers::Layers;
 pub use notify::{Notify, NotifyArgs};
 pub use security::{Security, SecurityArgs};
@@ -40,6 +42,8 @@ pub struct Config {
     pub server: Server,
     /// Where events live.
     pub database: Database,
+    /// How long events are kept.
+    pub journal: Journal,
     /// How notifications are sent.
     pub notify: Notify,
     /// Secrets of the server itself.
@@ -60,6 +64,9 @@ pub struct ServeArgs {
     pub database: DatabaseArgs,
     /// Flags of their section.
     #[command(flatten)]
+    pub journal: JournalArgs,
+    /// Flags of their section.
+    #[command(flatten)]
     pub notify: NotifyArgs,
     /// Flags of their section.
     #[command(flatten)]
@@ -75,6 +82,8 @@ struct File {
     server: ServerArgs,
     #[schemars(flatten)]
     database: DatabaseArgs,
+    #[schemars(flatten)]
+    journal: JournalArgs,
     #[schemars(flatten)]
     notify: NotifyArgs,
     #[schemars(flatten)]
@@ -103,6 +112,7 @@ impl Config {
         let server = Server::resolve(&args.server, &mut layers)?;
         let config = Self {
             database: Database::resolve(&args.database, &mut layers, &server.data_dir)?,
+            journal: Journal::resolve(&args.journal, &mut layers)?,
             notify: Notify::resolve(&args.notify, &mut layers)?,
             security: Security::resolve(&args.security, &mut layers)?,
             server,

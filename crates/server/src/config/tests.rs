@@ -20,6 +20,8 @@ const SAMPLES: &[(&str, &str)] = &[
     ("log_filter", "'debug'"),
     ("database_url", "'postgres://db/courant'"),
     ("database_url_file", "'FILE'"),
+    ("journal_retention", "'90d'"),
+    ("journal_export_dir", "'/var/lib/courant/exports'"),
     ("slack_api_base_url", "'http://127.0.0.1:9001/api'"),
     ("notification_delivery_retention", "'7d'"),
     ("notification_max_attempts", "3"),
@@ -164,6 +166,11 @@ fn a_wrong_value_is_refused_with_its_name_and_origin() {
             None,
             "COURANT_ENCRYPTION_KEYS in the environment: the key `one` is not the base64 of 32 bytes (`openssl rand \
              -base64 32` makes one)",
+        ),
+        (
+            ("COURANT_JOURNAL_RETENTION", "59s"),
+            None,
+            "COURANT_JOURNAL_RETENTION in the environment: is shorter than a minute",
         ),
     ] {
         assert_eq!(refusal(&[], &[env], file), expected);

@@ -2,7 +2,7 @@
 
 use courant_api::ErrorCode;
 use courant_core::catalogue::SchemaFault;
-use courant_store::Error;
+use courant_store::{Blocker, Error};
 use serde_json::{Value, json};
 
 use crate::http::ApiError;
@@ -24,6 +24,10 @@ impl From<Error> for ApiError {
             Error::CursorBelowFloor { floor } => {
                 Self::new(ErrorCode::CursorBelowJournalFloor, text).detail("floorCursor", floor)
             }
+            Error::RetentionBlocked(blockers) => {
+                let consumers: Vec<_> = blockers.iter().map(blocker).collect();
+                Self::new(ErrorCode::RetentionBlockedByConsumer, text).detail("consumers", consumers)
+            }
             Error::Invalid { field, message } => Self::invalid_field(&field, &message),
             Error::IncompatibleSchema { faults, .. } => {
                 Self::new(ErrorCode::IncompatibleSchemaVersion, text).detail("errors", fault_list(&faults))
@@ -37,6 +41,10 @@ impl From<Error> for ApiError {
             | Error::Configuration(_) => Self::internal(text),
         }
     }
+}
+
+fn blocker(b: &Blocker) -> Value {
+    json!({ "kind": b.kind, "name": b.name, "cursor": b.cursor, "expiresAt": b.expires_at })
 }
 
 /// Faults as they stand in `details.errors`.

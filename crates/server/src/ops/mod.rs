@@ -7,6 +7,7 @@ pub mod catalogue;
 mod error;
 pub mod journal;
 pub mod notify;
+pub mod retention;
 mod text;
 
 use std::sync::Arc;

@@ -5,6 +5,7 @@ mod deliver;
 mod dispatch;
 mod lanes;
 mod notifier;
+mod prune;
 mod runner;
 mod server_row;
 mod sweep;
@@ -39,6 +40,7 @@ pub fn start(app: &Arc<App>, server: Uuid, limits: Limits) -> Workers {
         app.live.follow(&app.store, &app.stop).await
     });
     deliver::start(&mut workers, app, server, alive, limits);
+    prune::start(&mut workers);
     sweep::start(&mut workers, app, limits);
     workers
 }

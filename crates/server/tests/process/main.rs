@@ -7,6 +7,7 @@
 
 mod commands;
 mod faults;
+mod journal;
 mod killed;
 mod peers;
 mod start;

@@ -56,6 +56,11 @@ impl Appender {
         Self { db: db.clone(), queue: Some(queue) }
     }
 
+    /// How many requests wait in this process.
+    pub(super) fn waiting(&self) -> i64 {
+        self.queue.as_ref().map_or(0, |q| i64::try_from(q.max_capacity() - q.capacity()).unwrap_or(i64::MAX))
+    }
+
     pub(super) async fn append(&self, request: Request) -> Answer {
         let Some(queue) = &self.queue else {
             return alone(&self.db, request).await;

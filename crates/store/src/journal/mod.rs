@@ -7,7 +7,10 @@ mod append;
 mod group;
 mod horizon;
 pub(crate) mod incarnation;
+pub(crate) mod lease;
 mod page;
+pub(crate) mod retention;
+pub(crate) mod status;
 pub(crate) mod texts;
 
 use std::time::Duration;
@@ -22,6 +25,8 @@ pub(crate) use group::Appender;
 pub(crate) use horizon::Horizon;
 use horizon::Look;
 pub use page::{EventQuery, ScanBatch, Start};
+pub use retention::{PRUNE_BATCH, PruneRequest, PruneStep, RetentionState, WhenBlocked};
+pub use status::{DatabaseFacts, Held};
 
 #[cfg(feature = "testing")]
 use crate::db::Statement;

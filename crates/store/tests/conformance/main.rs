@@ -14,6 +14,7 @@ mod idempotency;
 mod immutable;
 mod integrations;
 mod keys;
+mod leases;
 mod listen;
 mod order;
 mod outbox;
@@ -21,6 +22,7 @@ mod outbox_ends;
 mod pages;
 mod principals;
 mod ranges;
+mod retention;
 mod seam;
 mod servers;
 mod starts;
@@ -65,11 +67,13 @@ const NOUNS: &[&[Case]] = &[
     integrations::CASES,
     keys::CASES,
     listen::CASES,
+    leases::CASES,
     outbox::CASES,
     outbox_ends::CASES,
     pages::CASES,
     principals::CASES,
     ranges::CASES,
+    retention::CASES,
     seam::CASES,
     servers::CASES,
     starts::CASES,

@@ -121,7 +121,7 @@ async fn list(cx: Cx<App>, input: Input<(), ReadQuery, ()>) -> Result<Reply<Even
     Ok(Reply::ok(journal::events_read(&cx.app, &cx.caller, query, wait).await?))
 }
 
-fn decode(cursor: &str) -> Result<Cursor, ApiError> {
+pub(super) fn decode(cursor: &str) -> Result<Cursor, ApiError> {
     Cursor::decode(cursor).map_err(|e| match e {
         CursorError::Malformed => ApiError::new(ErrorCode::InvalidCursor, "malformed cursor"),
         CursorError::UnsupportedVersion => {

@@ -6,6 +6,7 @@ mod journal;
 mod list;
 mod notify;
 pub mod operation;
+mod retention;
 
 use crate::app::App;
 use crate::http::{Endpoint, Reply};
@@ -19,6 +20,7 @@ pub fn endpoints() -> Vec<Endpoint<App>> {
     all.extend(catalogue::endpoints());
     all.extend(notify::endpoints());
     all.extend(access::endpoints());
+    all.extend(retention::endpoints());
     all.extend(operation::endpoints());
     all
 }

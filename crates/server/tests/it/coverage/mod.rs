@@ -31,6 +31,9 @@ pub async fn things(world: &World, tenant: &Tenant, type_name: &str) -> Things {
         tenant.deliveries().await.into_iter().find(|d| d["integrationName"] == name.as_str())
     })
     .await;
+    let cursor = tenant.end().await;
+    let soon = courant_server::clock::now().plus_micros(3_600_000_000).to_string();
+    tenant.put("/consumers/reader", &json!({ "cursor": cursor, "expiresAt": soon })).await.expect(200);
     BTreeMap::from([
         ("org", tenant.id.clone()),
         ("principal", member.id),
@@ -43,6 +46,9 @@ pub async fn things(world: &World, tenant: &Tenant, type_name: &str) -> Things {
         ("delivery", tenant::id(&delivery)),
         ("event", tenant::id(&event)),
         ("type", type_name.to_owned()),
+        ("consumer", "reader".to_owned()),
+        ("cursor", cursor),
+        ("soon", soon),
         ("unused", format!("u{}", no_such_id())),
         ("secret", WEBHOOK_SECRET.to_owned()),
     ])

@@ -124,6 +124,16 @@ routes! {
         Holders(&[need("workspaces.manage", "tenant")]);
     POST "/api/v1/workspaces/{id}:archive" as "/api/v1/workspaces/{workspace}:archive" => 200,
         Holders(&[need("workspaces.manage", "workspace:{workspace}")]);
+    GET "/api/v1/operations/journal" as "/api/v1/operations/journal" => 200,
+        Holders(&[need("operations.read", "tenant")]);
+    POST "/api/v1/operations/journal:prune" as "/api/v1/operations/journal:prune"
+        with r#"{"beforeSeconds":86400,"maxEvents":1000}"# => 200,
+        Holders(&[need("operations.manage", "tenant")]);
+    PUT "/api/v1/consumers/{name}" as "/api/v1/consumers/{consumer}"
+        with r#"{"cursor":"{cursor}","expiresAt":"{soon}"}"# => 200,
+        Holders(&[need("events.read", "tenant")]);
+    DELETE "/api/v1/consumers/{name}" as "/api/v1/consumers/{consumer}" => 204,
+        Holders(&[need("events.read", "tenant")]);
     GET "/api/v1/openapi.json" as "/api/v1/openapi.json" => 200, Everybody;
     GET "/healthz" as "/healthz" => 200, Everybody;
     GET "/readyz" as "/readyz" => 200, Everybody;

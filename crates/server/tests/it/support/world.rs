@@ -81,13 +81,37 @@ pub async fn run(engine: Engine, case: impl AsyncFn(&World)) {
     world.finish().await;
 }
 
+async fn empty(engine: Engine) -> TestDatabase {
+    match engine {
+        Engine::Postgres => TestDatabase::postgres().await,
+        Engine::Sqlite => TestDatabase::sqlite(),
+    }
+}
+
 impl World {
     /// A server with these settings on an empty database. A setting without a value is taken away.
     pub async fn start(engine: Engine, setup: Setup<'_>) -> Self {
-        let database = match engine {
-            Engine::Postgres => TestDatabase::postgres().await,
-            Engine::Sqlite => TestDatabase::sqlite(),
-        };
+        Self::begin(engine, empty(engine).await, KeyRing::generate(), setup).await.unwrap()
+    }
+
+    /// Ends the server and starts another one with these settings on its database.
+    pub async fn restart(self, setup: Setup<'_>) -> Self {
+        self.stop().await;
+        self.peers.lock().await.shutdown().await;
+        let Self { engine, app, database, .. } = self;
+        let ring = KeyRing::clone(&app.ring);
+        // Nothing of the first may be left: a SQLite file has one server.
+        drop(app);
+        Self::begin(engine, database, ring, setup).await.unwrap()
+    }
+
+    /// Why a server with these settings does not start.
+    pub async fn refused(engine: Engine, setup: Setup<'_>) -> String {
+        let begun = Self::begin(engine, empty(engine).await, KeyRing::generate(), setup).await;
+        format!("{:#}", begun.err().expect("a server that does not start"))
+    }
+
+    async fn begin(engine: Engine, database: TestDatabase, ring: KeyRing, setup: Setup<'_>) -> anyhow::Result<Self> {
         let (sink, slack) = (Receiver::start().await, Receiver::start().await);
         let data = tempfile::tempdir().unwrap();
         let slack_url = slack.url("/api");
@@ -103,11 +127,11 @@ impl World {
         settings.retain(|_, value| !value.is_empty());
         let lookup = |name: &str| settings.get(name).map(|value| (*value).to_owned());
         let config = Config::resolve(&ServeArgs::default(), &lookup, None).unwrap();
-        let parts = Parts { ring: Some(KeyRing::generate()), egress: Egress::default().allow_socket(sink.address()) };
-        let running = Running::start(&config, parts).await.unwrap();
+        let parts = Parts { ring: Some(ring), egress: Egress::default().allow_socket(sink.address()) };
+        let running = Running::start(&config, parts).await?;
         let (app, address, heard) = (Arc::clone(&running.app), running.address, Heard::default());
         let metrics_address = running.metrics_address;
-        Self {
+        Ok(Self {
             engine,
             app,
             api: Api::new(address, Arc::clone(&heard)),
@@ -119,7 +143,7 @@ impl World {
             peers: Mutex::default(),
             database,
             _data: data,
-        }
+        })
     }
 
     /// A new tenant and its first principal, who may do everything.

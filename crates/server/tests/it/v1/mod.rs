@@ -2,11 +2,13 @@
 
 mod api_keys;
 mod bootstrap;
+mod consumers;
 mod deliveries;
 mod event_types;
 mod events;
 mod grants;
 mod idempotency;
 mod integrations;
+mod operations;
 mod principals;
 mod workspaces;

@@ -4,6 +4,7 @@
 //! Each test runs a reader of the obvious kind beside ours, and shows that it misses what ours does not.
 
 mod crash;
+mod holders;
 mod incarnations;
 mod locks;
 mod stuck;
