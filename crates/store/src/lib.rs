@@ -18,7 +18,7 @@ pub use access::{Caller, KeyDraft, Page, PageKey};
 pub use catalogue::CurrentType;
 pub use change::{Change, Changed, Idempotency, Replayable};
 pub use error::Error;
-pub use journal::{AppendOutcome, EventDraft, EventQuery, Position, ScanBatch, Start};
+pub use journal::{AppendOutcome, EventDraft, EventQuery, Position, ScanBatch, Start, TailBatch, TailEvent};
 pub use notify::{Announced, Claim, Claimed, Dead, Edit, Integration, Lanes, Mark, Outcome};
 
 use db::{Db, Dialect};

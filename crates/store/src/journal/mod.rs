@@ -6,6 +6,7 @@
 mod append;
 mod group;
 mod page;
+mod tail;
 
 use courant_api::cursor::JournalId;
 use courant_api::event::Json;
@@ -15,6 +16,7 @@ use uuid::Uuid;
 pub use append::{AppendOutcome, EventDraft};
 pub(crate) use group::Appender;
 pub use page::{EventQuery, ScanBatch, Start};
+pub use tail::{TailBatch, TailEvent};
 
 #[cfg(feature = "testing")]
 use crate::db::Statement;
@@ -42,6 +44,7 @@ pub(crate) static STATEMENTS: &[&Statement] = &[
     &page::SCAN,
     &page::NEXT_TIME,
     &page::FIRST_SINCE,
+    &tail::ANCESTORS,
 ];
 
 /// What names a journal in its cursors.
