@@ -7,6 +7,7 @@ pub mod catalogue;
 mod error;
 pub mod journal;
 pub mod notify;
+pub mod stream;
 mod text;
 
 use std::sync::Arc;

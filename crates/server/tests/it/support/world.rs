@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use courant_server::app::App;
 use courant_server::config::{Config, ServeArgs};
+use courant_server::http::socket::Limits;
 use courant_server::http::{router, v1};
 use courant_server::outbound::{Egress, Outbound, OutboundOptions};
 use courant_server::secrets::KeyRing;
@@ -51,13 +52,18 @@ pub struct World {
     pub heard: Heard,
     running: Mutex<Option<Running>>,
     peers: Mutex<JoinSet<()>>,
-    database: TestDatabase,
+    pub database: TestDatabase,
     _data: TempDir,
 }
 
 /// Runs one case, and then checks what it has left in the journal.
 pub async fn run(engine: Engine, case: impl AsyncFn(&World)) {
-    let world = World::start(engine, &[]).await;
+    run_with(engine, Limits::default(), case).await;
+}
+
+/// Runs one case on a server with these limits of sockets.
+pub async fn run_with(engine: Engine, limits: Limits, case: impl AsyncFn(&World)) {
+    let world = World::start_with(engine, &[], limits).await;
     case(&world).await;
     world.finish().await;
 }
@@ -65,6 +71,11 @@ pub async fn run(engine: Engine, case: impl AsyncFn(&World)) {
 impl World {
     /// A server with these settings on an empty database. A setting without a value is taken away.
     pub async fn start(engine: Engine, setup: Setup<'_>) -> Self {
+        Self::start_with(engine, setup, Limits::default()).await
+    }
+
+    /// The same with other limits of sockets, but for their number, which is a setting.
+    pub async fn start_with(engine: Engine, setup: Setup<'_>, sockets: Limits) -> Self {
         let database = match engine {
             Engine::Postgres => TestDatabase::postgres().await,
             Engine::Sqlite => TestDatabase::sqlite(),
@@ -84,7 +95,8 @@ impl World {
         settings.retain(|_, value| !value.is_empty());
         let lookup = |name: &str| settings.get(name).map(|value| (*value).to_owned());
         let config = Config::resolve(&ServeArgs::default(), &lookup, None).unwrap();
-        let parts = Parts { ring: Some(KeyRing::generate()), egress: Egress::default().allow_socket(sink.address()) };
+        let egress = Egress::default().allow_socket(sink.address());
+        let parts = Parts { ring: Some(KeyRing::generate()), egress, sockets };
         let running = Running::start(&config, parts).await.unwrap();
         let (app, address, heard) = (Arc::clone(&running.app), running.address, Heard::default());
         let metrics_address = running.metrics_address;

@@ -5,6 +5,11 @@ mod cursors;
 mod filters;
 mod unkeepable;
 mod wait;
+mod ws_follow;
+mod ws_life;
+mod ws_marks;
+mod ws_refused;
+mod ws_silence;
 
 use crate::support::{Reply, Value};
 
