@@ -175,7 +175,9 @@ impl Live {
                 }
                 journal = Some(page.journal);
                 let (next, has_more) = (page.next, page.has_more);
-                batches(last, page).into_iter().for_each(|batch| self.send(batch));
+                for batch in batches(last, page) {
+                    self.send(batch);
+                }
                 last = next;
                 if !has_more {
                     tokio::select! { _ = appended.changed() => {}, () = sleep(POLL) => {}, () = stop.cancelled() => {} }

@@ -21,7 +21,8 @@ pub(super) async fn run(args: &ServeArgs) -> Result<()> {
         tracing::warn!("{note}");
     }
     let stop = wait_for_stop();
-    let running = Running::start(&config, Parts { ring: None, egress: config.egress(), sockets: Limits::default() }).await?;
+    let running =
+        Running::start(&config, Parts { ring: None, egress: config.egress(), sockets: Limits::default() }).await?;
     if let Some(made) = running.first_tenant().await? {
         show(&made, &running, &config.server.data_dir)?;
     }

@@ -45,7 +45,8 @@ pub async fn run(options: Options, terminal: &mut Terminal, stop: impl Future<Ou
     let mut receivers = Receivers::start(&bot_token).await?;
     let egress = receivers.sockets().into_iter().fold(Egress::default(), Egress::allow_socket);
     let config = configuration(directory.path(), free_port(options), &receivers)?;
-    let running = Running::start(&config, Parts { ring: Some(KeyRing::generate()), egress, sockets: Limits::default() }).await?;
+    let running =
+        Running::start(&config, Parts { ring: Some(KeyRing::generate()), egress, sockets: Limits::default() }).await?;
 
     let told = tell(options, &running, &bot_token, &mut receivers, terminal, stop).await;
     running.stop().await;

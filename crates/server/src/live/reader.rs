@@ -137,7 +137,11 @@ impl Reader {
                             let indices = batch.wanted(self.tenant, &self.query, at.seq);
                             at.seq = batch.to;
                             self.query.start = Start::After(*at);
-                            return Ok(Found { reached: *at, more: batch.more, events: Events::Shared(batch, indices) });
+                            return Ok(Found {
+                                reached: *at,
+                                more: batch.more,
+                                events: Events::Shared(batch, indices),
+                            });
                         }
                     }
                 }

@@ -8,5 +8,6 @@
 mod commands;
 mod killed;
 mod peers;
+mod sockets;
 mod start;
 mod support;

@@ -22,6 +22,7 @@ mod principals;
 mod seam;
 mod servers;
 mod starts;
+mod tail;
 mod tenancy;
 mod workspaces;
 mod world;
@@ -69,6 +70,7 @@ const NOUNS: &[&[Case]] = &[
     seam::CASES,
     servers::CASES,
     starts::CASES,
+    tail::CASES,
     tenancy::CASES,
     workspaces::CASES,
 ];

@@ -28,10 +28,18 @@ pub enum Ending {
 /// The close codes, when each is sent, and whether trying again helps.
 pub const CLOSE_CODES: &[(u16, &str, &str)] = &[
     (4400, "The cursor, the filter or a parameter is refused; a cursor that is gone or of another journal, too.", "no"),
-    (4401, "No credential or no good one; also when it expires or is revoked while connected.", "after a new credential"),
+    (
+        4401,
+        "No credential or no good one; also when it expires or is revoked while connected.",
+        "after a new credential",
+    ),
     (4403, "The caller lacks `events.read` there; also when that is lost while connected.", "no"),
     (4404, "There is no such workspace.", "no"),
-    (4503, "Something that has to decide or answer cannot now: the policy service or the database.", "yes, with back-off"),
+    (
+        4503,
+        "Something that has to decide or answer cannot now: the policy service or the database.",
+        "yes, with back-off",
+    ),
     (1001, "The server is going away.", "yes, with back-off"),
     (1002, "The client broke the WebSocket protocol.", "no"),
     (1009, "The client sent a frame over 4 KiB.", "no"),

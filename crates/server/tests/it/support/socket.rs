@@ -21,12 +21,17 @@ pub struct Socket {
 impl Socket {
     /// Connects as the caller of `api`; a path that does not start with `/api` is one of version 1.
     pub async fn open(api: &Api, path: &str) -> Self {
-        let headers: Vec<_> = api.credential().map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect();
+        let headers: Vec<_> =
+            api.credential().map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect();
         Self::open_with(api, path, &headers).await.unwrap().0
     }
 
     /// Connects with these headers and no other.
-    pub async fn open_with(api: &Api, path: &str, headers: &[(&'static str, String)]) -> Result<(Self, Response), Error> {
+    pub async fn open_with(
+        api: &Api,
+        path: &str,
+        headers: &[(&'static str, String)],
+    ) -> Result<(Self, Response), Error> {
         // A small window, so that a client that does not read is soon noticed.
         let tcp = TcpSocket::new_v4().unwrap();
         tcp.set_recv_buffer_size(16 * 1024).unwrap();

@@ -154,9 +154,8 @@ async fn a_workspace_that_moves_is_followed_from_then_on(world: &World) {
     let (root, beside) = (tenant.workspace(None).await, tenant.workspace(None).await);
     let middle = tenant.workspace(Some(&root)).await;
     let leaf = tenant.workspace(Some(&middle)).await;
-    let follow = async |workspace: &str| {
-        Socket::events(&tenant, &format!("types=order.&workspaceId={workspace}")).await
-    };
+    let follow =
+        async |workspace: &str| Socket::events(&tenant, &format!("types=order.&workspaceId={workspace}")).await;
     let (mut at_root, mut at_beside) = (follow(&root).await, follow(&beside).await);
     let move_to = async |parent: &str| {
         tenant.post(&format!("/workspaces/{middle}:move"), &json!({ "parentId": parent })).await.expect(200);

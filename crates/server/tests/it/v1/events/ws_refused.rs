@@ -115,8 +115,7 @@ async fn browsers_give_their_key_as_a_subprotocol_that_is_not_sent_back(world: &
     let protocols = |text: String| [("sec-websocket-protocol", text)];
     let open = async |headers: &[(&'static str, String)]| Socket::open_with(&tenant, "/events/ws", headers).await;
     let key = &tenant.key;
-    let (mut socket, response) =
-        open(&protocols(format!("courant.events.v1, courant.bearer.{key}"))).await.unwrap();
+    let (mut socket, response) = open(&protocols(format!("courant.events.v1, courant.bearer.{key}"))).await.unwrap();
     assert_eq!(response.headers()["sec-websocket-protocol"], "courant.events.v1");
     assert!(!format!("{response:?}").contains(key));
     socket.event().await;
