@@ -37,7 +37,15 @@ impl Ours {
             ..ServeArgs::default()
         };
         let config = Config::resolve(&args, &|_| None, None)?;
-        let running = Running::start(&config, Parts { ring: None, egress: Egress::default().allow_loopback() }).await?;
+        let running = Running::start(
+            &config,
+            Parts {
+                ring: None,
+                egress: Egress::default().allow_loopback(),
+                sockets: courant_server::http::socket::Limits::default(),
+            },
+        )
+        .await?;
         let made = tenant_bootstrap(&running.app.store, None, TenantBootstrap { name: "bench".into() }).await?;
         let Changed::Now(made) = made else { anyhow::bail!("the tenant was there before") };
         let key = made.api_key.context("no key")?;

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock;
 use crate::config::Journal;
+use crate::http::socket::{HasSockets, Limits, Sockets};
 use crate::http::{ApiError, Authenticate};
 use crate::live::Live;
 use crate::outbound::Outbound;
@@ -57,6 +58,8 @@ pub struct App {
     pub outbox: watch::Sender<u64>,
     /// What waiting readers listen to.
     pub live: Live,
+    /// Its open sockets.
+    pub sockets: Arc<Sockets>,
     /// Cancelled when the server is to end.
     pub stop: CancellationToken,
     /// How long events are kept, and where they go before they are deleted.
@@ -74,6 +77,7 @@ impl App {
         settings: Settings,
         outbound: Outbound,
     ) -> Self {
+        let stop = CancellationToken::new();
         Self {
             store,
             ring,
@@ -83,7 +87,8 @@ impl App {
             health: Health::default(),
             outbox: watch::Sender::new(0),
             live: Live::default(),
-            stop: CancellationToken::new(),
+            sockets: Arc::new(Sockets::new(Limits::default(), stop.clone())),
+            stop,
             journal: Journal::default(),
             callers: Cache::new(CALLER_TTL),
             types: Cache::new(TYPE_TTL),
@@ -93,6 +98,11 @@ impl App {
     /// The same with these settings of the journal.
     pub fn with_journal(self, journal: Journal) -> Self {
         Self { journal, ..self }
+    }
+
+    /// The same application with other limits of sockets; to be set before it has any.
+    pub fn with_sockets(self, limits: Limits) -> Self {
+        Self { sockets: Arc::new(Sockets::new(limits, self.stop.clone())), ..self }
     }
 
     /// Says that deliveries may be due.
@@ -123,6 +133,12 @@ impl Authenticate for App {
     async fn authenticate(&self, credential: Option<&str>) -> Result<Caller, ApiError> {
         let key = credential.filter(|c| c.starts_with(api_key::MARK)).ok_or_else(ApiError::unauthenticated)?;
         self.caller(api_key::hash(key)).await
+    }
+}
+
+impl HasSockets for App {
+    fn sockets(&self) -> &Arc<Sockets> {
+        &self.sockets
     }
 }
 

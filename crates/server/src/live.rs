@@ -1,74 +1,119 @@
-//! Waiting readers: one tail of the journal a process tells them what has come, so that an event wakes only those whom it
-//! may concern and each of them reads its page once.
+//! Readers at the journal's end: one tail a process reads what is new once, and every reader takes its own from there.
 //!
-//! A hint is never the truth: a reader that is hinted reads its page from the database, and one that missed hints reads
-//! to be sure.
+//! Events come as batches that say from where to where they reach. A reader whose position lies below a batch's start,
+//! that was left behind, or that stands in another journal reads the database until it has caught up; so nothing is ever
+//! skipped, and nothing is told twice. A batch must never reach a client without the client's tenant and filter.
 
-use std::sync::Arc;
+mod reader;
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use courant_api::{Event, TenantId, filter};
-use courant_store::{EventQuery, Store};
+use bytes::Bytes;
+use courant_api::{Cursor, Event, TenantId, WorkspaceId, filter};
+use courant_store::{EventQuery, Store, TailBatch, TailEvent};
 use tokio::sync::{Notify, Semaphore, broadcast};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-/// How soon events of other processes are noticed.
+pub use reader::{Events, Found, Reader, page_of};
+
+/// How soon events of other processes are noticed when nothing else tells of them.
 const POLL: Duration = Duration::from_millis(250);
-/// Hints that a reader may fall behind before it reads to be sure.
+/// Batches that a reader may fall behind before it reads the database.
 const BACKLOG: usize = 256;
-const PAGE: i64 = 500;
-/// Pages that woken readers read at once; the rest of the database is for everybody else.
+/// A batch ends at the event with which its payloads reach so many bytes; with [`BACKLOG`] the bound of what is kept for
+/// readers that do not keep up.
+const BATCH_BYTES: usize = 128 * 1024;
+const PAGE: i64 = 200;
+/// Pages that readers which catch up read at once; the rest of the database is for everybody else.
 const READS: usize = 8;
 
-/// What readers wait on.
+/// What readers at the journal's end share.
 #[derive(Debug)]
 pub struct Live {
-    hints: broadcast::Sender<Hint>,
+    batches: broadcast::Sender<Arc<Batch>>,
     joined: Notify,
     reads: Semaphore,
     poll: Duration,
+    /// Which incarnation the tail reads, and how far it has come.
+    reached: Mutex<Option<(u32, i64)>>,
 }
 
-/// What has come.
-#[derive(Clone, Debug)]
-enum Hint {
-    /// These events are readable.
-    Events(Arc<[Summary]>),
-    /// Something may have come.
-    Unknown,
-}
-
+/// Everything that was appended after one position up to another.
 #[derive(Debug)]
-struct Summary {
-    seq: i64,
-    tenant_id: TenantId,
-    event_type: String,
-    entity_type: String,
-    entity_id: String,
-    in_workspace: bool,
+pub struct Batch {
+    incarnation: u32,
+    from: i64,
+    to: i64,
+    /// Whether more was readable when it was read.
+    more: bool,
+    items: Box<[Item]>,
 }
 
-impl Summary {
-    fn of(event: &Event) -> Self {
-        Self {
-            seq: event.sequence,
-            tenant_id: event.tenant_id,
-            event_type: event.event_type.clone(),
-            entity_type: event.entity_type.clone(),
-            entity_id: event.entity_id.clone(),
-            in_workspace: event.workspace_id.is_some(),
+/// An event as all its readers share it.
+#[derive(Debug)]
+pub struct Item {
+    event: Event,
+    within: Arc<[WorkspaceId]>,
+    json: OnceLock<Bytes>,
+}
+
+/// How a batch fits a reader's position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fit {
+    /// All of it is read already.
+    Old,
+    /// It goes on where the reader stands, or before that.
+    Next,
+    /// Something lies between, or it is of another journal.
+    Gap,
+}
+
+impl Batch {
+    fn fit(&self, at: &Cursor) -> Fit {
+        if self.incarnation != at.incarnation || self.from > at.seq {
+            Fit::Gap
+        } else if self.to <= at.seq {
+            Fit::Old
+        } else {
+            Fit::Next
         }
     }
 
-    /// Whether the query may want it; which workspaces lie below one is for the database to say.
-    fn may_concern(&self, tenant: TenantId, query: &EventQuery) -> bool {
-        self.tenant_id == tenant
-            && filter::matches(&query.prefixes, &self.event_type)
-            && query.entity_type.as_ref().is_none_or(|t| *t == self.entity_type)
-            && query.entity_id.as_ref().is_none_or(|id| *id == self.entity_id)
-            && (query.workspace_id.is_none() || self.in_workspace)
+    /// Which of its events a reader at `after` wants.
+    fn wanted(&self, tenant: TenantId, query: &EventQuery, after: i64) -> Box<[usize]> {
+        let wanted = |item: &Item| item.event.sequence > after && item.is_wanted(tenant, query);
+        self.items.iter().enumerate().filter(|(_, item)| wanted(item)).map(|(index, _)| index).collect()
     }
+}
+
+impl Item {
+    fn new(TailEvent { event, within }: TailEvent) -> Self {
+        Self { event, within, json: OnceLock::new() }
+    }
+
+    fn is_wanted(&self, tenant: TenantId, query: &EventQuery) -> bool {
+        let event = &self.event;
+        event.tenant_id == tenant
+            && filter::matches(&query.prefixes, &event.event_type)
+            && query.entity_type.as_ref().is_none_or(|kind| *kind == event.entity_type)
+            && query.entity_id.as_ref().is_none_or(|id| *id == event.entity_id)
+            && query.workspace_id.is_none_or(|id| self.within.contains(&id))
+    }
+
+    /// The event's JSON, made for the first who asks.
+    fn json(&self) -> Result<Bytes, serde_json::Error> {
+        if let Some(json) = self.json.get() {
+            return Ok(json.clone());
+        }
+        let json = json_of(&self.event)?;
+        Ok(self.json.get_or_init(|| json).clone())
+    }
+}
+
+fn json_of(event: &Event) -> Result<Bytes, serde_json::Error> {
+    serde_json::to_vec(event).map(Bytes::from)
 }
 
 impl Default for Live {
@@ -80,42 +125,68 @@ impl Default for Live {
 impl Live {
     /// One that looks for what it was not told of only this often.
     pub fn looking_every(poll: Duration) -> Self {
-        Self { hints: broadcast::channel(BACKLOG).0, joined: Notify::new(), reads: Semaphore::new(READS), poll }
+        Self {
+            batches: broadcast::channel(BACKLOG).0,
+            joined: Notify::new(),
+            reads: Semaphore::new(READS),
+            poll,
+            reached: Mutex::default(),
+        }
     }
 
-    /// Begins to listen. What becomes readable after this call is hinted at.
-    pub fn join(&self) -> Hints {
-        let hints = Hints(self.hints.subscribe());
+    /// Begins to listen: what becomes readable after this call comes in a batch.
+    fn join(&self) -> Feed {
+        let feed = Feed(self.batches.subscribe());
         self.joined.notify_one();
-        hints
+        feed
     }
 
-    /// Runs the read of a woken reader when it is its turn.
-    pub async fn read<T>(&self, read: impl Future<Output = T>) -> T {
+    /// Runs the read of a reader that catches up when it is its turn.
+    async fn read<T>(&self, read: impl Future<Output = T>) -> T {
         // The semaphore is never closed.
         let _turn = self.reads.acquire().await;
         read.await
+    }
+
+    /// Whether the tail has come further than this cursor. A look at the database may see less than an earlier one did,
+    /// while an append is just about to take its place.
+    fn is_past(&self, at: &Cursor) -> bool {
+        let reached = *self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        reached.is_some_and(|(incarnation, to)| incarnation == at.incarnation && to > at.seq)
+    }
+
+    fn send(&self, batch: Batch) {
+        *self.reached.lock().unwrap_or_else(PoisonError::into_inner) = Some((batch.incarnation, batch.to));
+        // An error says that nobody listens.
+        let _nobody = self.batches.send(Arc::new(batch));
     }
 
     /// Follows the journal for as long as anybody listens; to be run by one worker.
     pub async fn follow(&self, store: &Store, stop: &CancellationToken) -> Result<(), courant_store::Error> {
         let mut appended = store.appended();
         while !stop.is_cancelled() {
-            if self.hints.receiver_count() == 0 {
+            if self.batches.receiver_count() == 0 {
                 tokio::select! { () = self.joined.notified() => {}, () = stop.cancelled() => return Ok(()) }
             }
             let mut last = store.journal_horizon().await?;
-            // Who joined before this horizon was taken may have read an older one.
-            let _nobody = self.hints.send(Hint::Unknown);
-            while self.hints.receiver_count() > 0 && !stop.is_cancelled() {
+            let mut journal = None;
+            while self.batches.receiver_count() > 0 && !stop.is_cancelled() {
                 appended.mark_unchanged();
-                let page = store.journal_scan(last, PAGE).await?;
-                last = page.next;
-                if !page.events.is_empty() {
-                    let events = page.events.iter().map(Summary::of).collect();
-                    let _nobody = self.hints.send(Hint::Events(events));
+                let page = store.journal_tail(last, PAGE).await?;
+                let incarnation = page.journal.incarnation;
+                match journal {
+                    // Who joined before this look may have read less; an empty batch tells them.
+                    None => self.send(Batch { incarnation, from: last, to: last, more: false, items: Box::default() }),
+                    Some(known) if known != page.journal => break,
+                    Some(_) => {}
                 }
-                if !page.has_more {
+                journal = Some(page.journal);
+                let (next, has_more) = (page.next, page.has_more);
+                for batch in batches(last, page) {
+                    self.send(batch);
+                }
+                last = next;
+                if !has_more {
                     tokio::select! { _ = appended.changed() => {}, () = sleep(self.poll) => {}, () = stop.cancelled() => {} }
                 }
             }
@@ -124,68 +195,42 @@ impl Live {
     }
 }
 
-/// What one reader is hinted at.
-#[derive(Debug)]
-pub struct Hints(broadcast::Receiver<Hint>);
+/// A page of the tail in pieces of bounded size, one after the other.
+fn batches(after: i64, page: TailBatch) -> Vec<Batch> {
+    let incarnation = page.journal.incarnation;
+    let (mut done, mut from, mut bytes) = (Vec::new(), after, 0);
+    let mut items: Vec<Item> = Vec::new();
+    let mut events = page.events.into_iter().peekable();
+    while let Some(tail) = events.next() {
+        bytes += tail.event.payload.text().len();
+        let to = tail.event.sequence;
+        items.push(Item::new(tail));
+        if bytes >= BATCH_BYTES && events.peek().is_some() {
+            done.push(Batch { incarnation, from, to, more: true, items: std::mem::take(&mut items).into() });
+            (from, bytes) = (to, 0);
+        }
+    }
+    if page.next > from {
+        done.push(Batch { incarnation, from, to: page.next, more: page.has_more, items: items.into() });
+    }
+    done
+}
 
-impl Hints {
-    /// Waits for something that the query may want; up to which position there is something to read, as far as is known.
-    pub async fn wait(&mut self, tenant: TenantId, query: &EventQuery) -> i64 {
-        loop {
-            match self.0.recv().await {
-                Ok(Hint::Events(events)) => {
-                    let wanted = events.iter().filter(|e| e.may_concern(tenant, query)).map(|e| e.seq).max();
-                    if let Some(seq) = wanted {
-                        return seq;
-                    }
-                }
-                Ok(Hint::Unknown) | Err(broadcast::error::RecvError::Lagged(_)) => return 0,
-                // The sender lives as long as the application.
-                Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
-            }
+/// What one reader listens to.
+#[derive(Debug)]
+struct Feed(broadcast::Receiver<Arc<Batch>>);
+
+impl Feed {
+    /// The next batch; none when some are lost for this reader.
+    async fn next(&mut self) -> Option<Arc<Batch>> {
+        match self.0.recv().await {
+            Ok(batch) => Some(batch),
+            Err(broadcast::error::RecvError::Lagged(_)) => None,
+            // The sender lives as long as the application.
+            Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use courant_api::WorkspaceId;
-    use courant_store::Start;
-    use uuid::Uuid;
-
-    use super::*;
-
-    fn query() -> EventQuery {
-        EventQuery {
-            prefixes: Vec::new(),
-            workspace_id: None,
-            entity_type: None,
-            entity_id: None,
-            start: Start::First,
-            limit: 1,
-        }
-    }
-
-    #[test]
-    fn an_event_concerns_those_whose_filter_lets_it_pass() {
-        let tenant = TenantId(Uuid::from_u128(1));
-        let event = Summary {
-            seq: 1,
-            tenant_id: tenant,
-            event_type: "invoice.paid".into(),
-            entity_type: "invoice".into(),
-            entity_id: "7".into(),
-            in_workspace: false,
-        };
-        assert!(event.may_concern(tenant, &query()));
-        assert!(!event.may_concern(TenantId(Uuid::from_u128(2)), &query()));
-        assert!(event.may_concern(tenant, &EventQuery { prefixes: vec!["x.".into(), "invoice.".into()], ..query() }));
-        assert!(!event.may_concern(tenant, &EventQuery { prefixes: vec!["invoice_".into()], ..query() }));
-        assert!(!event.may_concern(tenant, &EventQuery { entity_type: Some("order".into()), ..query() }));
-        let other = EventQuery { entity_type: Some("invoice".into()), entity_id: Some("8".into()), ..query() };
-        assert!(!event.may_concern(tenant, &other));
-        let workspace = EventQuery { workspace_id: Some(WorkspaceId(Uuid::from_u128(3))), ..query() };
-        assert!(!event.may_concern(tenant, &workspace));
-        assert!(Summary { in_workspace: true, ..event }.may_concern(tenant, &workspace));
-    }
-}
+mod tests;

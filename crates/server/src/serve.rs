@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::config::Config;
-use crate::http::{listen, router, v1};
+use crate::http::{listen, router, socket, v1};
 use crate::outbound::{Egress, Outbound, OutboundOptions};
 use crate::secrets::{KeyRing, MissingKey};
 use crate::work::{self, Limits, Workers};
@@ -43,6 +43,8 @@ pub struct Parts {
     pub ring: Option<KeyRing>,
     /// The outbound policy.
     pub egress: Egress,
+    /// Limits of sockets, but for their number, which is configured.
+    pub sockets: socket::Limits,
 }
 
 impl Running {
@@ -65,8 +67,9 @@ impl Running {
         let settings = Settings { slack_api_base_url: config.notify.slack_api_base_url.url().clone() };
         let outbound = Outbound::new(parts.egress, OutboundOptions::default())?;
         let bootstrap_secret = config.security.bootstrap_secret.clone();
+        let sockets = socket::Limits { sockets: config.server.max_sockets, ..parts.sockets };
         let app = App::new(store, Arc::new(ring), bootstrap_secret, settings, outbound);
-        let app = Arc::new(app.with_journal(config.journal.clone()));
+        let app = Arc::new(app.with_journal(config.journal.clone()).with_sockets(sockets));
 
         let listener = TcpListener::bind(config.server.listen)
             .await
@@ -110,6 +113,7 @@ impl Running {
         let in_hand = async {
             self.workers.ended().await;
             self.http.wait().await;
+            self.app.sockets.ended().await;
         };
         if tokio::time::timeout(GOODBYE, in_hand).await.is_err() {
             tracing::warn!("some requests or sends did not finish in time; deliveries among them are recovered");

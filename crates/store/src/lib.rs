@@ -19,7 +19,7 @@ pub use catalogue::CurrentType;
 pub use change::{Change, Changed, Idempotency, Replayable};
 pub use db::{Pace, Wakeups};
 pub use error::{Blocker, Error};
-pub use journal::{AppendOutcome, EventDraft, EventQuery, Position, ScanBatch, Start};
+pub use journal::{AppendOutcome, EventDraft, EventQuery, Position, ScanBatch, Start, TailBatch, TailEvent};
 pub use journal::{DatabaseFacts, Held, PRUNE_BATCH, PruneRequest, PruneStep, RetentionState, WhenBlocked};
 pub use notify::{Announced, Claim, Claimed, Dead, Edit, Integration, Lanes, Mark, Outcome};
 

@@ -9,6 +9,7 @@ use std::thread;
 use anyhow::Result;
 use tempfile::TempDir;
 
+use crate::eventually::PATIENCE;
 use crate::postgres;
 
 /// An empty database that nobody else uses. Keep it alive as long as anything is connected to it.
@@ -49,6 +50,34 @@ impl TestDatabase {
     /// `postgres://…` or `sqlite:///…/courant.db`.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Runs statements behind the back of whoever else is connected.
+    async fn run(&self, sql: &str) {
+        match &self.kept {
+            Kept::Postgres { .. } => postgres::execute(&self.url, sql).await.expect("statements of a test"),
+            Kept::Sqlite(_) => {
+                let path = self.url.trim_start_matches("sqlite://");
+                let file = rusqlite::Connection::open(path).expect("the file of the test");
+                file.busy_timeout(PATIENCE).expect("a file that can be waited for");
+                file.execute_batch(sql).expect("statements of a test");
+            }
+        }
+    }
+
+    /// Raises every tenant's floor, as a prune does before it deletes.
+    pub async fn raise_floor(&self, floor: i64) {
+        self.run(&format!(
+            "UPDATE journal SET deleted_seq = {floor};
+            INSERT INTO tenant_journal SELECT t.id, {floor}, {floor}, 0 FROM tenant t WHERE TRUE
+            ON CONFLICT (tenant_id) DO UPDATE SET floor_seq = {floor}"
+        ))
+        .await;
+    }
+
+    /// Makes the journal another one, as a restore does; a negative number is none that can be read.
+    pub async fn set_incarnation(&self, tag: i64) {
+        self.run(&format!("UPDATE journal SET incarnation = {tag}")).await;
     }
 
     /// Whether it is on PostgreSQL.

@@ -11,6 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::output::line;
 use crate::config::{Config, ServeArgs};
+use crate::http::socket::Limits;
 use crate::serve::{Parts, Running};
 
 pub(super) async fn run(args: &ServeArgs) -> Result<()> {
@@ -20,7 +21,8 @@ pub(super) async fn run(args: &ServeArgs) -> Result<()> {
         tracing::warn!("{note}");
     }
     let stop = wait_for_stop();
-    let running = Running::start(&config, Parts { ring: None, egress: config.egress() }).await?;
+    let running =
+        Running::start(&config, Parts { ring: None, egress: config.egress(), sockets: Limits::default() }).await?;
     if let Some(made) = running.first_tenant().await? {
         show(&made, &running, &config.server.data_dir)?;
     }

@@ -30,7 +30,7 @@ use layers::Layers;
 pub use notify::{Notify, NotifyArgs};
 pub use security::{Security, SecurityArgs};
 pub use server::{Server, ServerArgs};
-pub use values::{BaseUrl, LogFilter, LogFormat, MaxAttempts, Span};
+pub use values::{BaseUrl, LogFilter, LogFormat, MaxAttempts, MaxSockets, Span};
 
 /// Read when no other file is named and it exists.
 const DEFAULT_FILE: &str = "courant.toml";

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 
 use super::layers::Layers;
-use super::{BaseUrl, ConfigError, LogFilter, LogFormat};
+use super::{BaseUrl, ConfigError, LogFilter, LogFormat, MaxSockets};
+use crate::http::socket::Limits;
 
 /// The process.
 #[derive(Clone, Debug)]
@@ -19,6 +20,8 @@ pub struct Server {
     pub public_base_url: Option<BaseUrl>,
     /// Where metrics listen when not on the main address.
     pub metrics_listen: Option<SocketAddr>,
+    /// Most WebSockets at a time.
+    pub max_sockets: usize,
     /// How log lines are written.
     pub log_format: LogFormat,
     /// Which log lines are written.
@@ -48,6 +51,11 @@ pub struct ServerArgs {
     #[schemars(with = "String")]
     pub metrics_listen: Option<SocketAddr>,
 
+    /// Most WebSockets at a time (COURANT_MAX_SOCKETS; default 20000)
+    #[arg(long, value_name = "NUMBER")]
+    #[schemars(with = "u32", range(min = 1, max = 1_000_000), extend("default" = 20_000))]
+    pub max_sockets: Option<MaxSockets>,
+
     /// How log lines are written: text or json (COURANT_LOG_FORMAT; default text)
     #[arg(long, value_name = "FORMAT")]
     #[schemars(with = "String", extend("enum" = ["text", "json"], "default" = "text"))]
@@ -69,6 +77,9 @@ impl Server {
             data_dir: layers.pick("data_dir", args.data_dir.as_ref())?.unwrap_or_else(|| "./courant-data".into()),
             public_base_url: layers.pick("public_base_url", args.public_base_url.as_ref())?,
             metrics_listen: layers.pick("metrics_listen", args.metrics_listen.as_ref())?,
+            max_sockets: layers
+                .pick("max_sockets", args.max_sockets.as_ref())?
+                .map_or_else(|| Limits::default().sockets, |MaxSockets(count)| count),
             log_format: layers.pick("log_format", args.log_format.as_ref())?.unwrap_or(LogFormat::Text),
             log_filter: log_filter.unwrap_or_default(),
         })

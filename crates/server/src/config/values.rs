@@ -96,6 +96,21 @@ impl FromStr for MaxAttempts {
     }
 }
 
+/// How many WebSockets there may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MaxSockets(pub usize);
+
+impl FromStr for MaxSockets {
+    type Err = ValueProblem;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.parse() {
+            Ok(count @ 1..=1_000_000) => Ok(Self(count)),
+            _ => Err(ValueProblem(format!("`{text}` is not a number from 1 to 1000000"))),
+        }
+    }
+}
+
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
@@ -178,6 +193,14 @@ mod tests {
         assert_eq!("8".parse(), Ok(MaxAttempts(8)));
         for text in ["0", "101", "-1", "eight", ""] {
             assert!(text.parse::<MaxAttempts>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sockets_are_at_least_one() {
+        assert_eq!("20000".parse(), Ok(MaxSockets(20_000)));
+        for text in ["0", "1000001", "-1", "many", ""] {
+            assert!(text.parse::<MaxSockets>().is_err(), "{text}");
         }
     }
 

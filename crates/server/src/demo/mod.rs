@@ -16,6 +16,7 @@ use anyhow::{Context as _, Result, bail};
 use courant_client::Client;
 
 use crate::config::{Config, NotifyArgs, ServeArgs, ServerArgs};
+use crate::http::socket::Limits;
 use crate::outbound::Egress;
 use crate::secrets::{KeyRing, Secret};
 use crate::serve::{Parts, Running};
@@ -44,7 +45,8 @@ pub async fn run(options: Options, terminal: &mut Terminal, stop: impl Future<Ou
     let mut receivers = Receivers::start(&bot_token).await?;
     let egress = receivers.sockets().into_iter().fold(Egress::default(), Egress::allow_socket);
     let config = configuration(directory.path(), free_port(options), &receivers)?;
-    let running = Running::start(&config, Parts { ring: Some(KeyRing::generate()), egress }).await?;
+    let running =
+        Running::start(&config, Parts { ring: Some(KeyRing::generate()), egress, sockets: Limits::default() }).await?;
 
     let told = tell(options, &running, &bot_token, &mut receivers, terminal, stop).await;
     running.stop().await;

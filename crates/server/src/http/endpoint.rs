@@ -53,6 +53,8 @@ pub(super) struct Route {
     pub(super) etag: bool,
     pub(super) missing: &'static str,
     pub(super) produces: &'static str,
+    /// Its requests become sockets, which tell of refusals by close codes.
+    pub(super) socket: bool,
 }
 
 impl<A: Authenticate> Endpoint<A> {
@@ -60,25 +62,7 @@ impl<A: Authenticate> Endpoint<A> {
     pub fn new<T, H: Handler<A, T>>(method: Method, path: &'static str, handler: H) -> Self {
         let shape = H::shape().0;
         let status = if shape.reply.is_none() { StatusCode::NO_CONTENT } else { StatusCode::OK };
-        let route = Route {
-            summary: "",
-            description: "",
-            tag: "",
-            access: shape.public.then_some(Access::Public),
-            statuses: vec![status],
-            extra_errors: &[],
-            body_limit_bytes: DEFAULT_BODY_LIMIT,
-            body_optional: false,
-            payload_faults: |_| None,
-            idempotent: method == Method::POST && !shape.public,
-            versioned: method == Method::PATCH || method == Method::DELETE,
-            etag: method == Method::PATCH,
-            missing: "resource",
-            produces: "application/json",
-            method,
-            path,
-            shape,
-        };
+        let route = Route::new(method, path, status, shape);
         Self { route, run: Box::new(move |call| handler.call(call)) }
     }
 
@@ -213,6 +197,11 @@ impl<A> Endpoint<A> {
         self.route.access
     }
 
+    /// Whether its requests become sockets.
+    pub fn is_socket(&self) -> bool {
+        self.route.socket
+    }
+
     /// A name made from method and path, unique in the document.
     pub fn operation_id(&self) -> String {
         self.route.operation_id()
@@ -225,6 +214,29 @@ impl<A> Endpoint<A> {
 }
 
 impl Route {
+    pub(super) fn new(method: Method, path: &'static str, status: StatusCode, shape: Shape) -> Self {
+        Self {
+            summary: "",
+            description: "",
+            tag: "",
+            access: shape.public.then_some(Access::Public),
+            statuses: vec![status],
+            extra_errors: &[],
+            body_limit_bytes: DEFAULT_BODY_LIMIT,
+            body_optional: false,
+            payload_faults: |_| None,
+            idempotent: method == Method::POST && !shape.public,
+            versioned: method == Method::PATCH || method == Method::DELETE,
+            etag: method == Method::PATCH,
+            missing: "resource",
+            produces: "application/json",
+            socket: false,
+            method,
+            path,
+            shape,
+        }
+    }
+
     pub(super) fn operation_id(&self) -> String {
         let path = self.path.strip_prefix("/api/v1").unwrap_or(self.path);
         let mut id = self.method.as_str().to_ascii_lowercase();
@@ -245,7 +257,7 @@ impl Route {
         let has = |code| match code {
             E::InvalidRequest | E::Internal | E::Unavailable => true,
             E::Unauthenticated => !self.shape.public,
-            E::PermissionDenied => matches!(self.access, Some(Access::On(..))),
+            E::PermissionDenied => matches!(self.access, Some(Access::On(..))) && !self.socket,
             E::NotFound => path::parameters(self.path).next().is_some(),
             E::IdempotencyConflict | E::IdempotencyInFlight => self.idempotent,
             E::OutcomeUnknown => self.method != Method::GET,

@@ -109,7 +109,7 @@ impl ApiError {
         &self.0.details
     }
 
-    fn log(&self) {
+    pub(super) fn log(&self) {
         let Some(cause) = &self.0.cause else { return };
         let code = self.0.code.as_str();
         let cause = chain(cause.as_ref());

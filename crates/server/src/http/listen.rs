@@ -60,6 +60,8 @@ async fn connection(stream: TcpStream, routes: Router, stop: CancellationToken) 
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIMEOUT)
             .serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes))
+            // A socket goes on in a task of its own.
+            .with_upgrades()
     );
     let ended = tokio::select! {
         ended = served.as_mut() => ended,

@@ -21,6 +21,7 @@ mod reply;
 mod request_id;
 mod router;
 mod shape;
+pub mod socket;
 #[cfg(test)]
 mod tests;
 pub mod v1;

@@ -1,5 +1,6 @@
 //! Reading the journal and appending to it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use courant_api::event::{
@@ -15,53 +16,45 @@ use super::error::fault_list;
 use super::{Actor, require, text};
 use crate::app::App;
 use crate::http::ApiError;
+use crate::live::{self, Reader};
 
-/// Between two looks at what is about to be readable.
-const SETTLE: Duration = Duration::from_millis(2);
 /// Longest wait of an append for its events to be readable.
 const READABLE: Duration = Duration::from_secs(10);
 const MAX_FAULTS: usize = 20;
 
-fn place(workspace: Option<WorkspaceId>) -> Resource {
+pub(super) fn place(workspace: Option<WorkspaceId>) -> Resource {
     workspace.map_or(Resource::Tenant, Resource::Workspace)
 }
 
 /// A page of the journal; an empty one is held open up to `wait`, and only as long as the caller may read it.
 pub async fn events_read(
-    app: &App,
+    app: &Arc<App>,
     caller: &Caller,
-    mut query: EventQuery,
+    query: EventQuery,
     wait: Duration,
 ) -> Result<EventPage, ApiError> {
     let resource = place(query.workspace_id);
     require(caller, Permission::EventsRead, &resource)?;
-    let tenant = caller.tenant_id;
+    let (tenant, limit) = (caller.tenant_id, query.limit);
+    let waits = !wait.is_zero() && !matches!(query.start, Start::Tail | Start::Before(_));
     let until = Instant::now() + wait;
-    // Before the first read, so that nothing falls between that and the first hint.
-    let mut hints = (!wait.is_zero()).then(|| app.live.join());
-    let mut hinted = 0;
-    let mut page = app.store.event_page(tenant, query.clone()).await?;
-    loop {
-        let still = matches!(query.start, Start::Tail | Start::Before(_));
-        let Some(hints) = hints.as_mut().filter(|_| page.items.is_empty() && !still) else { return Ok(page) };
-        let reached = Cursor::decode(&page.next_cursor).map_err(ApiError::internal)?;
-        query.start = Start::After(reached);
-        if reached.seq < hinted && !page.has_more {
-            // The hint came from a look that saw further than this page's: it is read again until it has come as far.
-            sleep(SETTLE).await;
-        } else if !page.has_more {
-            tokio::select! {
-                seq = hints.wait(tenant, &query) => hinted = hinted.max(seq),
-                () = sleep_until(until) => return Ok(page),
-                () = app.stop.cancelled() => return Ok(page),
-            }
+    // Before the first read, so that nothing falls between that and the first batch.
+    let reader = waits.then(|| Reader::new(app, tenant, query.clone()));
+    let mut page = app.store.event_page(tenant, query).await?;
+    let Some(mut reader) = reader else { return Ok(page) };
+    reader.resume(Cursor::decode(&page.next_cursor).map_err(ApiError::internal)?, page.has_more);
+    while page.items.is_empty() {
+        let found = tokio::select! {
+            found = reader.next() => found?,
+            () = sleep_until(until) => break,
+            () = app.stop.cancelled() => break,
+        };
+        if !found.events.is_empty() {
+            require(&app.caller(caller.key_hash).await?, Permission::EventsRead, &resource)?;
         }
-        if Instant::now() >= until {
-            return Ok(page);
-        }
-        require(&app.caller(caller.key_hash).await?, Permission::EventsRead, &resource)?;
-        page = app.live.read(app.store.event_page(tenant, query.clone())).await?;
+        page = live::page_of(found, usize::try_from(limit).unwrap_or(0));
     }
+    Ok(page)
 }
 
 /// One event.

@@ -8,6 +8,7 @@ mod error;
 pub mod journal;
 pub mod notify;
 pub mod retention;
+pub mod stream;
 mod text;
 
 use std::sync::Arc;

@@ -10,5 +10,6 @@ mod faults;
 mod journal;
 mod killed;
 mod peers;
+mod sockets;
 mod start;
 mod support;

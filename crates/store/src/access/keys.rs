@@ -37,7 +37,7 @@ statements! { "keys":
     LOCK = "SELECT id, principal_id, prefix, expires_at, revoked_at, created_at FROM api_key
         WHERE tenant_id = $1 AND id = $2 {for update}";
     REVOKE = "UPDATE api_key SET revoked_at = $3 WHERE tenant_id = $1 AND id = $2";
-    CALLER = "SELECT k.tenant_id, k.principal_id FROM api_key k
+    CALLER = "SELECT k.tenant_id, k.principal_id, k.expires_at FROM api_key k
         JOIN principal p ON p.tenant_id = k.tenant_id AND p.id = k.principal_id
         WHERE k.hash = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $2)
             AND p.status = 'active'";
@@ -67,9 +67,9 @@ impl Store {
                     let Some(row) = tx.query_opt(&CALLER, params![hash.as_slice(), *now]).await? else {
                         return Ok(None);
                     };
-                    let (tenant_id, principal_id) = (row.get(0)?, row.get(1)?);
+                    let (tenant_id, principal_id, expires_at) = (row.get(0)?, row.get(1)?, row.get(2)?);
                     let grants: Vec<Grant> = grants::of(tx, tenant_id, principal_id).await?;
-                    Ok(Some(Caller { tenant_id, principal_id, grants: grants.into(), key_hash: *hash }))
+                    Ok(Some(Caller { tenant_id, principal_id, grants: grants.into(), key_hash: *hash, expires_at }))
                 })
             })
             .await

@@ -6,7 +6,7 @@ mod principals;
 pub(crate) mod tenants;
 pub(crate) mod workspaces;
 
-use courant_api::{Permission, PrincipalId, Resource, TenantId, WorkspaceId};
+use courant_api::{Permission, PrincipalId, Resource, TenantId, Timestamp, WorkspaceId};
 use courant_core::access::{Grant, allows};
 use std::sync::Arc;
 use uuid::Uuid;
@@ -38,6 +38,8 @@ pub struct Caller {
     pub grants: Arc<[Grant]>,
     /// The hash of the key that they came with, to look again whether it still counts.
     pub key_hash: [u8; 32],
+    /// When that key ends by itself.
+    pub expires_at: Option<Timestamp>,
 }
 
 impl Caller {

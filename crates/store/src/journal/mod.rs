@@ -11,6 +11,7 @@ pub(crate) mod lease;
 mod page;
 pub(crate) mod retention;
 pub(crate) mod status;
+mod tail;
 pub(crate) mod texts;
 
 use std::time::Duration;
@@ -27,6 +28,7 @@ use horizon::Look;
 pub use page::{EventQuery, ScanBatch, Start};
 pub use retention::{PRUNE_BATCH, PruneRequest, PruneStep, RetentionState, WhenBlocked};
 pub use status::{DatabaseFacts, Held};
+pub use tail::{TailBatch, TailEvent};
 
 #[cfg(feature = "testing")]
 use crate::db::Statement;
@@ -38,7 +40,7 @@ pub type Position = i64;
 
 /// Lists every text of appending; those of reading are in `texts`.
 #[cfg(feature = "testing")]
-pub(crate) static STATEMENTS: &[&Statement] = &[&append::FIND_BY_IDS, &append::FIND_WORKSPACES];
+pub(crate) static STATEMENTS: &[&Statement] = &[&append::FIND_BY_IDS, &append::FIND_WORKSPACES, &tail::ANCESTORS];
 
 /// What names a journal in its cursors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,6 +26,7 @@ mod retention;
 mod seam;
 mod servers;
 mod starts;
+mod tail;
 mod tenancy;
 mod workspaces;
 mod world;
@@ -77,6 +78,7 @@ const NOUNS: &[&[Case]] = &[
     seam::CASES,
     servers::CASES,
     starts::CASES,
+    tail::CASES,
     tenancy::CASES,
     workspaces::CASES,
 ];

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::schemas::Schemas;
 use crate::http::endpoint::{Access, Route};
 use crate::http::shape::properties;
+use crate::http::socket::{BEARER, CLOSE_CODES, PROTOCOL};
 
 /// The operation of a route.
 pub(super) fn describe(route: &Route, schemas: &mut Schemas) -> Value {
@@ -33,7 +34,16 @@ pub(super) fn describe(route: &Route, schemas: &mut Schemas) -> Value {
         put("requestBody", json!({ "required": !route.body_optional, "content": content }));
     }
     put("responses", responses(route, schemas));
+    if route.socket {
+        put("x-websocket", socket());
+    }
     Value::Object(operation)
+}
+
+/// What OpenAPI has no words for: subprotocols and close codes.
+fn socket() -> Value {
+    let closes = CLOSE_CODES.iter().map(|(code, when, again)| json!({ "code": code, "when": when, "tryAgain": again }));
+    json!({ "subprotocol": PROTOCOL, "credentialSubprotocol": format!("{BEARER}<key>"), "closeCodes": closes.collect::<Vec<_>>() })
 }
 
 fn parameters(route: &Route, schemas: &mut Schemas) -> Vec<Value> {

@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::http::{Access, ApiError, Cx, Endpoint, Input, Reply};
 use crate::ops::{Actor, journal};
 
-const PLACE: &str = "the workspace given, else the tenant";
+pub(super) const PLACE: &str = "the workspace given, else the tenant";
 /// 500 events with some kilobytes each; larger batches go in several requests.
 const APPEND_BYTES: usize = 16 * 1024 * 1024;
 const DEFAULT_LIMIT: i64 = 50;
@@ -92,11 +92,6 @@ struct ReadQuery {
 
 async fn list(cx: Cx<App>, input: Input<(), ReadQuery, ()>) -> Result<Reply<EventPage>, ApiError> {
     let q = input.query;
-    let prefixes =
-        parse_prefixes(&q.types).map_err(|e| ApiError::new(ErrorCode::InvalidEventTypeFilter, e.to_string()))?;
-    if q.entity_id.is_some() && q.entity_type.is_none() {
-        return Err(ApiError::invalid_parameter("entityId", "needs entityType"));
-    }
     let given = [q.cursor.is_some(), q.before.is_some(), q.tail.is_some(), q.since.is_some()];
     if given.into_iter().filter(|given| *given).count() > 1 {
         let message = "more than one of cursor, before, tail and since";
@@ -109,16 +104,26 @@ async fn list(cx: Cx<App>, input: Input<(), ReadQuery, ()>) -> Result<Reply<Even
         (.., Some(time)) => (Start::Since(time), q.limit),
         _ => (Start::First, q.limit),
     };
-    let query = EventQuery {
-        prefixes,
-        workspace_id: q.workspace_id,
-        entity_type: q.entity_type,
-        entity_id: q.entity_id,
-        start,
-        limit: limit.unwrap_or(DEFAULT_LIMIT),
-    };
+    let query = filter(&q.types, q.workspace_id, q.entity_type, q.entity_id, start)?;
+    let query = EventQuery { limit: limit.unwrap_or(DEFAULT_LIMIT), ..query };
     let wait = Duration::from_secs(q.wait.unwrap_or(0).unsigned_abs());
     Ok(Reply::ok(journal::events_read(&cx.app, &cx.caller, query, wait).await?))
+}
+
+/// What a reader asks for: which events, and from where.
+pub(super) fn filter(
+    types: &[String],
+    workspace_id: Option<WorkspaceId>,
+    entity_type: Option<String>,
+    entity_id: Option<String>,
+    start: Start,
+) -> Result<EventQuery, ApiError> {
+    let prefixes =
+        parse_prefixes(types).map_err(|e| ApiError::new(ErrorCode::InvalidEventTypeFilter, e.to_string()))?;
+    if entity_id.is_some() && entity_type.is_none() {
+        return Err(ApiError::invalid_parameter("entityId", "needs entityType"));
+    }
+    Ok(EventQuery { prefixes, workspace_id, entity_type, entity_id, start, limit: DEFAULT_LIMIT })
 }
 
 pub(super) fn decode(cursor: &str) -> Result<Cursor, ApiError> {

@@ -3,6 +3,7 @@
 mod access;
 mod catalogue;
 mod journal;
+mod journal_socket;
 mod list;
 mod notify;
 pub mod operation;
@@ -17,6 +18,7 @@ use http::StatusCode;
 pub fn endpoints() -> Vec<Endpoint<App>> {
     let mut all = Vec::new();
     all.extend(journal::endpoints());
+    all.push(journal_socket::endpoint());
     all.extend(catalogue::endpoints());
     all.extend(notify::endpoints());
     all.extend(access::endpoints());

@@ -4,6 +4,7 @@ mod authorisation;
 mod document;
 mod foreign_ids;
 mod routes;
+mod sockets;
 mod strictness;
 
 use std::collections::BTreeMap;
@@ -100,6 +101,7 @@ fn every_route_has_one_sample_and_every_sample_a_route() {
 fn the_samples_need_what_the_routes_say_they_need() {
     for endpoint in v1::endpoints() {
         let route = sample(&endpoint);
+        assert_eq!(endpoint.is_socket(), route.is_socket());
         let place = format!("{} {}", route.method, route.template);
         match (endpoint.required_access(), &route.who) {
             (Some(Access::Public), Who::Everybody) | (Some(Access::Caller), Who::Bootstrap) => {}

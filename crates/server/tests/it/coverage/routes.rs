@@ -11,6 +11,13 @@ pub struct Route {
     pub status: u16,
 }
 
+impl Route {
+    /// Whether a request that is no handshake cannot succeed.
+    pub fn is_socket(&self) -> bool {
+        self.status == 101
+    }
+}
+
 /// Who may send it.
 pub enum Who {
     /// Everybody, without a credential.
@@ -54,6 +61,8 @@ use Who::{Bootstrap, Everybody, Holders};
 
 routes! {
     GET "/api/v1/events" as "/api/v1/events?workspaceId={workspace}" => 200,
+        Holders(&[need("events.read", "workspace:{workspace}")]);
+    GET "/api/v1/events/ws" as "/api/v1/events/ws?workspaceId={workspace}" => 101,
         Holders(&[need("events.read", "workspace:{workspace}")]);
     POST "/api/v1/events" as "/api/v1/events"
         with r#"{"events":[{"type":"{type}","entityType":"order","entityId":"o_2","workspaceId":"{workspace}","payload":{}}]}"# => 201,

@@ -43,6 +43,16 @@ impl Api {
         Self { base: format!("http://{address}"), ..self.clone() }
     }
 
+    /// Host and port of the server.
+    pub fn host(&self) -> &str {
+        self.base.trim_start_matches("http://")
+    }
+
+    /// What it says who it is with.
+    pub fn credential(&self) -> Option<&str> {
+        self.credential.as_deref()
+    }
+
     /// A request. A path that does not start with `/api` or name an operational route is one of version 1.
     pub fn call(&self, method: Method, path: &str) -> Call {
         let whole = ["/api/", "/healthz", "/readyz", "/metrics"].iter().any(|start| path.starts_with(start));

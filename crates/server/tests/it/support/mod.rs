@@ -2,29 +2,35 @@
 
 pub mod http;
 mod journal;
+pub mod socket;
 pub mod tenant;
 pub mod world;
 
 pub use courant_testkit::{Answer, Arrival, Receiver, eventually};
 pub use http::{Api, Reply};
 pub use serde_json::{Value, json};
+pub use socket::Socket;
 pub use tenant::Tenant;
 pub use world::{Engine, World};
 
-/// Makes a test of each case on each database.
+/// Makes a test of each case on each database; `with` a function that gives the limits of sockets, under those.
 macro_rules! on_both_databases {
-    ($($case:ident),+ $(,)?) => {
+    ($($case:ident),+ $(,)?) => { $crate::support::on_both_databases!(@as (run) $($case),+); };
+    (with $limits:ident: $($case:ident),+ $(,)?) => {
+        $crate::support::on_both_databases!(@as (run_with super::$limits()) $($case),+);
+    };
+    (@as $how:tt $($case:ident),+) => {
         mod postgres {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $case() {
-                crate::support::world::run(crate::support::Engine::Postgres, super::$case).await;
-            })+
+            $($crate::support::on_both_databases!(@case Postgres $how $case);)+
         }
         mod sqlite {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $case() {
-                crate::support::world::run(crate::support::Engine::Sqlite, super::$case).await;
-            })+
+            $($crate::support::on_both_databases!(@case Sqlite $how $case);)+
+        }
+    };
+    (@case $engine:ident ($run:ident $($limits:expr)?) $case:ident) => {
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn $case() {
+            $crate::support::world::$run($crate::support::Engine::$engine, $($limits,)? super::$case).await;
         }
     };
 }

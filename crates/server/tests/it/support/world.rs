@@ -9,6 +9,7 @@ use std::time::Duration;
 use courant_server::app::App;
 use courant_server::clock;
 use courant_server::config::{Config, ServeArgs};
+use courant_server::http::socket::Limits;
 use courant_server::http::{router, v1};
 use courant_server::live::Live;
 use courant_server::outbound::{Egress, Outbound, OutboundOptions};
@@ -55,7 +56,7 @@ pub struct World {
     pub heard: Heard,
     running: Mutex<Option<Running>>,
     peers: Mutex<JoinSet<()>>,
-    database: TestDatabase,
+    pub database: TestDatabase,
     _data: TempDir,
 }
 
@@ -76,7 +77,12 @@ impl Peer {
 
 /// Runs one case, and then checks what it has left in the journal.
 pub async fn run(engine: Engine, case: impl AsyncFn(&World)) {
-    let world = World::start(engine, &[]).await;
+    run_with(engine, Limits::default(), case).await;
+}
+
+/// Runs one case on a server with these limits of sockets.
+pub async fn run_with(engine: Engine, limits: Limits, case: impl AsyncFn(&World)) {
+    let world = World::start_with(engine, &[], limits).await;
     case(&world).await;
     world.finish().await;
 }
@@ -91,7 +97,12 @@ async fn empty(engine: Engine) -> TestDatabase {
 impl World {
     /// A server with these settings on an empty database. A setting without a value is taken away.
     pub async fn start(engine: Engine, setup: Setup<'_>) -> Self {
-        Self::begin(engine, empty(engine).await, KeyRing::generate(), setup).await.unwrap()
+        Self::start_with(engine, setup, Limits::default()).await
+    }
+
+    /// The same with other limits of sockets, but for their number, which is a setting.
+    pub async fn start_with(engine: Engine, setup: Setup<'_>, sockets: Limits) -> Self {
+        Self::begin(engine, empty(engine).await, KeyRing::generate(), setup, sockets).await.unwrap()
     }
 
     /// Ends the server and starts another one with these settings on its database.
@@ -102,16 +113,22 @@ impl World {
         let ring = KeyRing::clone(&app.ring);
         // Nothing of the first may be left: a SQLite file has one server.
         drop(app);
-        Self::begin(engine, database, ring, setup).await.unwrap()
+        Self::begin(engine, database, ring, setup, Limits::default()).await.unwrap()
     }
 
     /// Why a server with these settings does not start.
     pub async fn refused(engine: Engine, setup: Setup<'_>) -> String {
-        let begun = Self::begin(engine, empty(engine).await, KeyRing::generate(), setup).await;
+        let begun = Self::begin(engine, empty(engine).await, KeyRing::generate(), setup, Limits::default()).await;
         format!("{:#}", begun.err().expect("a server that does not start"))
     }
 
-    async fn begin(engine: Engine, database: TestDatabase, ring: KeyRing, setup: Setup<'_>) -> anyhow::Result<Self> {
+    async fn begin(
+        engine: Engine,
+        database: TestDatabase,
+        ring: KeyRing,
+        setup: Setup<'_>,
+        sockets: Limits,
+    ) -> anyhow::Result<Self> {
         let (sink, slack) = (Receiver::start().await, Receiver::start().await);
         let data = tempfile::tempdir().unwrap();
         let slack_url = slack.url("/api");
@@ -127,7 +144,8 @@ impl World {
         settings.retain(|_, value| !value.is_empty());
         let lookup = |name: &str| settings.get(name).map(|value| (*value).to_owned());
         let config = Config::resolve(&ServeArgs::default(), &lookup, None).unwrap();
-        let parts = Parts { ring: Some(ring), egress: Egress::default().allow_socket(sink.address()) };
+        let egress = Egress::default().allow_socket(sink.address());
+        let parts = Parts { ring: Some(ring), egress, sockets };
         let running = Running::start(&config, parts).await?;
         let (app, address, heard) = (Arc::clone(&running.app), running.address, Heard::default());
         let metrics_address = running.metrics_address;

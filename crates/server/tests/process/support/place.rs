@@ -99,7 +99,10 @@ impl Place {
         let body = EventTypeRegister {
             entity_type: "order".into(),
             description: None,
-            schema: json!({ "type": "object", "properties": { "n": { "type": "integer" } } }),
+            schema: json!({
+                "type": "object",
+                "properties": { "n": { "type": "integer" }, "text": { "type": "string" } },
+            }),
         };
         org.at(server).register_event_type("order.made", 1, &body).await.unwrap();
         org
@@ -149,19 +152,14 @@ impl Org {
 
     /// Appends orders with these numbers.
     pub async fn append(&self, server: &Process, numbers: std::ops::Range<i64>) {
-        let events: Vec<_> = numbers
-            .map(|n| EventAppend {
-                id: None,
-                event_type: "order.made".into(),
-                entity_type: "order".into(),
-                entity_id: format!("o_{n}"),
-                workspace_id: None,
-                payload: Json::of(&json!({ "n": n })).unwrap(),
-                correlation_id: None,
-                causation_id: None,
-            })
-            .collect();
+        let events: Vec<_> = numbers.map(|n| order(n, &json!({ "n": n }))).collect();
         self.at(server).append(&events, true).await.unwrap();
+    }
+
+    /// Appends an order with so much text.
+    pub async fn append_large(&self, server: &Process, number: i64, bytes: usize) {
+        let event = order(number, &json!({ "n": number, "text": "x".repeat(bytes) }));
+        self.at(server).append(&[event], true).await.unwrap();
     }
 
     /// The stored deliveries.
@@ -177,5 +175,18 @@ impl Org {
             (stored.len() == count).then_some(stored)
         })
         .await
+    }
+}
+
+fn order(number: i64, payload: &Value) -> EventAppend {
+    EventAppend {
+        id: None,
+        event_type: "order.made".into(),
+        entity_type: "order".into(),
+        entity_id: format!("o_{number}"),
+        workspace_id: None,
+        payload: Json::of(payload).unwrap(),
+        correlation_id: None,
+        causation_id: None,
     }
 }

@@ -84,6 +84,11 @@ impl Process {
         self.child.wait().unwrap();
     }
 
+    /// Its number in the system.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends it a signal by name.
     pub fn signal(&self, name: &str) {
         let kill = format!("kill -{name} {}", self.child.id());

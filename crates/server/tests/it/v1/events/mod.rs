@@ -6,6 +6,11 @@ mod filters;
 mod unkeepable;
 mod wait;
 mod wake;
+mod ws_follow;
+mod ws_life;
+mod ws_marks;
+mod ws_refused;
+mod ws_silence;
 
 use crate::support::{Reply, Value};
 
