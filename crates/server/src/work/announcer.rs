@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use courant_api::Event;
 use courant_client::engine::{Applied, Batch, Engine, Options, Sink, Source, SourceError};
-use courant_store::{Announced, Error, Store};
+use courant_store::{Announced, Error, Place, Store};
 
 use super::Workers;
 use crate::app::App;
@@ -21,32 +21,48 @@ struct Journal(Store);
 
 impl Source for Journal {
     type Item = Event;
-    type Position = i64;
+    type Position = Place;
 
-    async fn read(&self, after: Option<&i64>, limit: u32) -> Result<Batch<Event, i64>, SourceError> {
-        let page =
-            self.0.journal_scan(after.copied().unwrap_or(0), i64::from(limit)).await.map_err(SourceError::failed)?;
-        Ok(Batch { items: page.events, next: page.next, has_more: page.has_more })
+    async fn read(&self, after: Option<&Place>, limit: u32) -> Result<Batch<Event, Place>, SourceError> {
+        let after = self.or_stored(after).await?;
+        let page = self.0.journal_scan(after.seq, i64::from(limit)).await.map_err(SourceError::failed)?;
+        let incarnation = page.incarnation;
+        if incarnation != after.incarnation {
+            // The position was another journal's: the sink refuses the move, and what it has stored is loaded.
+            return Ok(Batch { items: Vec::new(), next: Place { incarnation, ..after }, has_more: true });
+        }
+        Ok(Batch { items: page.events, next: Place { incarnation, seq: page.next }, has_more: page.has_more })
     }
 
-    async fn latest(&self) -> Result<i64, SourceError> {
-        self.0.journal_horizon().await.map_err(SourceError::failed)
+    async fn latest(&self) -> Result<Place, SourceError> {
+        self.or_stored(None).await
+    }
+}
+
+impl Journal {
+    /// The place, else what is stored; the announcer's row is there from the first migration on.
+    async fn or_stored(&self, place: Option<&Place>) -> Result<Place, SourceError> {
+        match place {
+            Some(place) => Ok(*place),
+            None => self.0.announcer_place().await.map_err(SourceError::failed),
+        }
     }
 }
 
 /// Queues what events announce, together with the move of the position.
 struct Outbox(Arc<App>);
 
-impl Sink<Event, i64> for Outbox {
+impl Sink<Event, Place> for Outbox {
     type Error = Error;
 
-    async fn load(&mut self) -> Result<Option<i64>, Error> {
-        self.0.store.announcer_position().await.map(Some)
+    async fn load(&mut self) -> Result<Option<Place>, Error> {
+        self.0.store.announcer_place().await.map(Some)
     }
 
-    async fn apply(&mut self, from: Option<&i64>, batch: Batch<Event, i64>) -> Result<Applied, Error> {
+    async fn apply(&mut self, from: Option<&Place>, batch: Batch<Event, Place>) -> Result<Applied, Error> {
         let app = &self.0;
-        match app.store.announce(from.copied().unwrap_or(0), batch.next, batch.items, clock::now()).await? {
+        let Some(from) = from else { return Ok(Applied::Stale) };
+        match app.store.announce(*from, batch.next, batch.items, clock::now()).await? {
             Announced::Stale => Ok(Applied::Stale),
             Announced::Moved { deliveries, withheld } => {
                 metrics::counter!("courant_notification_routes_withheld_total").increment(withheld);

@@ -63,6 +63,8 @@ pub enum Start {
 /// A page for the server's own consumers: every tenant's events.
 #[derive(Clone, Debug)]
 pub struct ScanBatch {
+    /// Which incarnation of the journal the positions belong to.
+    pub incarnation: u32,
     /// Events in journal order.
     pub events: Vec<Event>,
     /// Where to read on.
@@ -123,7 +125,7 @@ impl Store {
                 return Ok(page);
             }
         }
-        Err(Error::Unavailable("the database is being replaced".into()))
+        Err(replaced())
     }
 
     /// A page that goes by this look; none when it met another incarnation.
@@ -148,24 +150,41 @@ impl Store {
 
     /// What every tenant appended after `after`.
     pub async fn journal_scan(&self, after: Position, limit: i64) -> Result<ScanBatch, Error> {
-        let look = self.look().await?;
+        let look = self.given_look().await?;
         self.db
             .read((after, limit), move |tx, (after, limit)| {
                 Box::pin(async move {
-                    let rows = tx.query(&SCAN, params![*after, look.horizon, *limit + 1]).await?;
-                    let has_more = count(&rows) > *limit;
-                    let events: Vec<_> = rows
-                        .iter()
-                        .take(bound(*limit))
-                        .map(|row| event(row, 0, look.identity))
-                        .collect::<Result<_, _>>()?;
-                    let last = events.last().map(|e| e.sequence);
-                    let next = if has_more { last.unwrap_or(*after) } else { look.horizon.max(*after) };
-                    Ok(ScanBatch { events, next, has_more })
+                    let look = horizon::or_look(tx, look).await?;
+                    scan(tx, look, *after, *limit).await
                 })
             })
             .await
     }
+}
+
+/// Every tenant's events after `after`, up to the horizon of the look.
+pub(super) async fn scan(tx: &mut Tx, look: Look, after: Position, limit: i64) -> Result<ScanBatch, Error> {
+    let rows = tx.query(&SCAN, params![after, look.horizon, limit + 1]).await?;
+    let incarnation = look.identity.incarnation;
+    if first(&rows, &SCAN)?.get::<i64>(0)? != i64::from(incarnation) {
+        return Err(replaced());
+    }
+    let mut events = Vec::with_capacity(rows.len());
+    for row in &rows {
+        if row.get::<Option<Position>>(1)?.is_some() {
+            events.push(event(row, 1, look.identity)?);
+        }
+    }
+    events.sort_by_key(|e| e.sequence);
+    let has_more = count(&events) > limit;
+    events.truncate(bound(limit));
+    let last = events.last().map(|e| e.sequence);
+    let next = if has_more { last.unwrap_or(after) } else { look.horizon.max(after) };
+    Ok(ScanBatch { incarnation, events, next, has_more })
+}
+
+fn replaced() -> Error {
+    Error::Unavailable("the database is being replaced".into())
 }
 
 impl Reader<'_> {

@@ -10,9 +10,10 @@ use courant_api::{Cursor, Event, TenantId, WorkspaceId};
 use uuid::Uuid;
 
 use super::horizon::{self, Look};
-use super::{Position, event, texts};
+use super::page::scan;
+use super::{Position, ScanBatch};
 use crate::db::{Statement, Tx, params};
-use crate::{Error, Store, bound, count};
+use crate::{Error, Store};
 
 /// Each given workspace with itself and everything above it.
 pub(super) static ANCESTORS: Statement = Statement::new(
@@ -51,20 +52,14 @@ pub struct TailEvent {
 impl Store {
     /// What every tenant appended after `after`.
     pub async fn journal_tail(&self, after: Position, limit: i64) -> Result<TailBatch, Error> {
-        let look = if self.is_embedded() { None } else { Some(self.look().await?) };
-        self.db.read((after, limit, look), |tx, (after, limit, look)| Box::pin(read(tx, *look, *after, *limit))).await
+        let look = self.given_look().await?;
+        self.db.read((after, limit), move |tx, (after, limit)| Box::pin(read(tx, look, *after, *limit))).await
     }
 }
 
 async fn read(tx: &mut Tx, look: Option<Look>, after: Position, limit: i64) -> Result<TailBatch, Error> {
     let look = horizon::or_look(tx, look).await?;
-    let rows = tx.query(&texts::SCAN, params![after, look.horizon, limit + 1]).await?;
-    let has_more = count(&rows) > limit;
-    let events: Vec<Event> =
-        rows.iter().take(bound(limit)).map(|row| event(row, 0, look.identity)).collect::<Result<_, _>>()?;
-    let last = events.last().map(|e| e.sequence);
-    let next = if has_more { last.unwrap_or(after) } else { look.horizon.max(after) };
-
+    let ScanBatch { events, next, has_more, .. } = scan(tx, look, after, limit).await?;
     let trees = trees(tx, &events).await?;
     let nowhere: Arc<[WorkspaceId]> = Arc::default();
     let place = |event: &Event| {

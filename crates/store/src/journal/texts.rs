@@ -239,6 +239,11 @@ statements! { "journal":
         WHERE tenant_id = $1 AND seq > $2 AND seq <= $3 ORDER BY seq LIMIT 1";
     FIRST_SINCE = "SELECT seq FROM event
         WHERE tenant_id = $1 AND seq > $2 AND seq <= $3 AND occurred_at >= $4 ORDER BY seq LIMIT 1";
+    // Every tenant's events; also one row without an event.
     SCAN = concat!(
-        "SELECT ", event_columns!(), " FROM event e WHERE e.seq > $1 AND e.seq <= $2 ORDER BY e.seq LIMIT $3");
+        "SELECT j.incarnation, ",
+        event_columns!(),
+        " FROM journal j LEFT JOIN (
+            SELECT * FROM event s WHERE s.seq > $1 AND s.seq <= $2 ORDER BY s.seq LIMIT $3) e ON TRUE"
+    );
 }

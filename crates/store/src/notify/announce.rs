@@ -17,6 +17,8 @@ const ANNOUNCER: &str = "announcer";
 
 statements! { "announce":
     POSITION = "SELECT seq FROM consumer_position WHERE name = $1";
+    PLACE = "SELECT j.incarnation, c.seq FROM consumer_position c, journal j WHERE c.name = $1";
+    INCARNATION = "SELECT incarnation FROM journal";
     POSITION_LOCK = "SELECT seq FROM consumer_position WHERE name = $1 {for update}";
     POSITION_MOVE = "UPDATE consumer_position SET seq = $2, updated_at = $3 WHERE name = $1";
     ROUTES = "SELECT i.id, i.tenant_id, i.journal_types, i.workspace_id, i.saved_by, p.status, coalesce(e.seq, 0)
@@ -35,6 +37,25 @@ statements! { "announce":
         ON CONFLICT (integration_id, event_id) DO NOTHING";
 }
 
+/// Where a consumer of the server's own stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Which incarnation of the journal.
+    pub incarnation: u32,
+    /// Which position in it.
+    pub seq: Position,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.seq.fmt(f)
+    }
+}
+
+fn incarnation(stored: i64) -> Result<u32, Error> {
+    stored.try_into().map_err(|_| Error::Corrupt("journal.incarnation".into()))
+}
+
 /// What became of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Announced {
@@ -45,7 +66,7 @@ pub enum Announced {
         /// Integrations that were told nothing, because who saved them may not read events any more.
         withheld: u64,
     },
-    /// Another server moved the position meanwhile; nothing was done.
+    /// Another server moved the position meanwhile, or the journal was replaced; nothing was done.
     Stale,
 }
 
@@ -57,22 +78,35 @@ impl Store {
             .await
     }
 
+    /// The same with the incarnation of the journal, apart from which a position means nothing.
+    pub async fn announcer_place(&self) -> Result<Place, Error> {
+        let place = self.db.read((), |tx, ()| {
+            Box::pin(async move {
+                let row = tx.query_one(&PLACE, params![ANNOUNCER]).await?;
+                Ok(Place { incarnation: incarnation(row.get(0)?)?, seq: row.get(1)? })
+            })
+        });
+        place.await
+    }
+
     /// Queues what a page of events announces and moves the announcer from `from` to `next`.
     pub async fn announce(
         &self,
-        from: Position,
-        next: Position,
+        from: Place,
+        next: Place,
         events: Vec<Event>,
         now: Timestamp,
     ) -> Result<Announced, Error> {
         let done = self.db.write((from, next, events, now), |tx, (from, next, events, now)| {
             Box::pin(async move {
                 let stands: Position = tx.query_one(&POSITION_LOCK, params![ANNOUNCER]).await?.get(0)?;
-                if stands != *from {
+                // A page of a journal that was replaced meanwhile says nothing about the one that is written here.
+                let journal = incarnation(tx.query_one(&INCARNATION, params![]).await?.get(0)?)?;
+                if stands != from.seq || [from.incarnation, next.incarnation] != [journal; 2] {
                     return Ok(Announced::Stale);
                 }
                 let (deliveries, withheld) = enqueue(tx, events, *now).await?;
-                tx.execute(&POSITION_MOVE, params![ANNOUNCER, *next, *now]).await?;
+                tx.execute(&POSITION_MOVE, params![ANNOUNCER, next.seq, *now]).await?;
                 Ok(Announced::Moved { deliveries, withheld })
             })
         });

@@ -5,7 +5,7 @@ mod integrations;
 mod outbox;
 mod view;
 
-pub use announce::Announced;
+pub use announce::{Announced, Place};
 pub use integrations::{Edit, Integration};
 pub use outbox::{Claim, Claimed, Dead, Lanes, Mark, Outcome};
 

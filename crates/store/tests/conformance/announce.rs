@@ -5,11 +5,11 @@ use std::sync::Arc;
 use courant_api::access::{GrantCreate, PrincipalPatch, PrincipalStatus};
 use courant_api::notify::Notification;
 use courant_api::{Permission, PrincipalId, Resource};
-use courant_store::{Announced, Edit, EventDraft, Integration};
+use courant_store::{Announced, Edit, EventDraft, Integration, Place};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use crate::world::{Tenant, World, at, draft, now};
+use crate::world::{Tenant, World, at, draft, now, place};
 use crate::{cases, second_server};
 
 cases![
@@ -64,9 +64,13 @@ async fn a_position_that_moved_meanwhile_makes_a_page_stale(world: World) {
     let tenant = world.tenant().await;
     add(&world, &tenant, tenant.integration("ops", &["task."])).await;
     world.append(&tenant, vec![draft("task.made", "1")]).await;
-    let from = world.store.announcer_position().await.unwrap();
-    let page = world.store.journal_scan(from, 100).await.unwrap();
-    let announce = async || world.store.announce(from, page.next, page.events.clone(), at(1)).await.unwrap();
+    let from = world.store.announcer_place().await.unwrap();
+    let page = world.store.journal_scan(from.seq, 100).await.unwrap();
+    let announce = async || world.store.announce(from, place(&page), page.events.clone(), at(1)).await.unwrap();
+    // A page of a journal that was replaced meanwhile.
+    let elsewhere = Place { incarnation: from.incarnation + 1, ..place(&page) };
+    let refused = world.store.announce(from, elsewhere, page.events.clone(), at(1)).await.unwrap();
+    assert_eq!(refused, Announced::Stale);
     assert_eq!(announce().await, Announced::Moved { deliveries: 1, withheld: 0 });
     assert_eq!(announce().await, Announced::Stale);
     assert_eq!(queued(&world, &tenant).await.len(), 1);
@@ -78,15 +82,15 @@ async fn of_servers_that_announce_at_once_one_moves_the_position(world: World) {
     add(&world, &tenant, tenant.integration("ops", &["task."])).await;
     world.append(&tenant, (0..20).map(|n| draft("task.made", n.to_string())).collect()).await;
     let other = second_server(&world).await;
-    let from = world.store.announcer_position().await.unwrap();
-    let page = world.store.journal_scan(from, 100).await.unwrap();
+    let from = world.store.announcer_place().await.unwrap();
+    let page = world.store.journal_scan(from.seq, 100).await.unwrap();
     let start = Arc::new(Barrier::new(2));
     let mut tasks = JoinSet::new();
     for store in [world.store.clone(), other] {
         let (start, page) = (Arc::clone(&start), page.clone());
         tasks.spawn(async move {
             start.wait().await;
-            store.announce(from, page.next, page.events, at(1)).await.unwrap()
+            store.announce(from, place(&page), page.events, at(1)).await.unwrap()
         });
     }
     let outcomes = tasks.join_all().await;

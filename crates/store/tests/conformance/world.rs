@@ -10,7 +10,8 @@ use courant_api::{
 };
 use courant_core::access::Grant;
 use courant_store::{
-    Announced, Caller, Change, Changed, Error, EventDraft, EventQuery, Integration, KeyDraft, Options, Start, Store,
+    Announced, Caller, Change, Changed, Error, EventDraft, EventQuery, Integration, KeyDraft, Options, Place,
+    ScanBatch, Start, Store,
 };
 use courant_testkit::TestDatabase;
 use tokio::task::JoinSet;
@@ -225,10 +226,10 @@ impl World {
 
     /// Announces what has been appended since the last time; how many deliveries that gave.
     pub async fn announce(&self, now: Timestamp) -> u64 {
-        let from = self.store.announcer_position().await.unwrap();
-        let page = self.store.journal_scan(from, 1000).await.unwrap();
+        let from = self.store.announcer_place().await.unwrap();
+        let page = self.store.journal_scan(from.seq, 1000).await.unwrap();
         assert!(!page.has_more);
-        match self.store.announce(from, page.next, page.events, now).await.unwrap() {
+        match self.store.announce(from, place(&page), page.events, now).await.unwrap() {
             Announced::Moved { deliveries, .. } => deliveries,
             Announced::Stale => panic!("somebody else announces here"),
         }
@@ -291,6 +292,11 @@ fn fresh(name: &str) -> Uuid {
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let rest = Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()).as_u128() >> 32;
     Uuid::from_u128(u128::from(count) << 96 | rest)
+}
+
+/// Where the server's own consumer stands after a batch.
+pub fn place(batch: &ScanBatch) -> Place {
+    Place { incarnation: batch.incarnation, seq: batch.next }
 }
 
 /// A connection beside the store, for what an intruder, an operator or a control would do.

@@ -15,7 +15,7 @@ use courant_server::live::Live;
 use courant_server::outbound::{Egress, Outbound, OutboundOptions};
 use courant_server::secrets::KeyRing;
 use courant_server::serve::{Parts, Running};
-use courant_server::work::{self, Limits, Workers};
+use courant_server::work::{self, Workers};
 use courant_store::{Options, Store};
 use courant_testkit::{Receiver, TestDatabase, eventually};
 use serde_json::json;
@@ -187,7 +187,7 @@ impl World {
         app.live = Live::looking_every(poll);
         let app = Arc::new(app);
         let id = app.store.server_register(clock::now()).await.unwrap();
-        let limits = Limits { max_attempts: 1, delivery_retention: Duration::from_hours(1) };
+        let limits = work::Limits { max_attempts: 1, delivery_retention: Duration::from_hours(1) };
         let workers = work::start(&app, id, limits);
         Peer { address: self.serve(Arc::clone(&app)).await, app, workers }
     }
