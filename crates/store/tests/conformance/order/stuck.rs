@@ -1,4 +1,7 @@
 //! Writers that do not end: the database ends them, or says who holds the readers back.
+//!
+//! Broken on purpose: with a horizon that does not look at the locks the first two hand out too early, with one that
+//! waits for gaps to be filled all three wait in vain.
 
 use courant_store::{EventQuery, Start};
 use courant_testkit::eventually;
