@@ -123,8 +123,12 @@ async fn a_writer_killed_after_it_drew_its_position_holds_nobody_back() {
     eventually("the server to come back", async || store.event_append(tenant.change(), vec![later.clone()]).await.ok())
         .await;
     let after = EventQuery { start: crate::world::after(&from), ..crate::world::query(10) };
-    let page = eventually("a reader", async || store.event_page(tenant.id, after.clone()).await.ok()).await;
-    assert_eq!(entities(&page.items), ["later"]);
+    // Until the server notices the death, the lock of the dead one stands.
+    eventually("the event that was appended later", async || {
+        let page = store.event_page(tenant.id, after.clone()).await.ok()?;
+        (entities(&page.items) == ["later"]).then_some(())
+    })
+    .await;
     assert!(drawn > 0);
     held.commit();
     assert_eq!(tasks.join_all().await, [false]);
