@@ -40,13 +40,21 @@ struct State {
     cuts: u64,
 }
 
+#[derive(Debug, Default)]
+struct Counts {
+    /// Connections that are open.
+    open: AtomicUsize,
+    /// Bytes that were swallowed.
+    lost: AtomicUsize,
+}
+
 /// A proxy on a port of its own, gone when dropped, with its connections.
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
     url: String,
     state: watch::Sender<State>,
-    open: Arc<AtomicUsize>,
+    counts: Arc<Counts>,
     _serving: JoinSet<()>,
 }
 
@@ -66,8 +74,8 @@ impl Proxy {
         let address = listener.local_addr().expect("the port just bound");
         let state = watch::Sender::new(State::default());
         let states = state.subscribe();
-        let open = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&open);
+        let counts = Arc::new(Counts::default());
+        let counting = Arc::clone(&counts);
         let mut serving = JoinSet::new();
         serving.spawn(async move {
             let mut connections = JoinSet::new();
@@ -75,11 +83,11 @@ impl Proxy {
                 tokio::select! {
                     Ok((client, _)) = listener.accept() => {
                         if states.borrow().fault != Fault::Refuse {
-                            let (states, counted) = (states.clone(), Arc::clone(&counted));
+                            let (states, counts) = (states.clone(), Arc::clone(&counting));
                             connections.spawn(async move {
-                                counted.fetch_add(1, Ordering::Relaxed);
-                                carry(client, target, framed, states).await;
-                                counted.fetch_sub(1, Ordering::Relaxed);
+                                counts.open.fetch_add(1, Ordering::Relaxed);
+                                carry(client, target, framed, states, &counts).await;
+                                counts.open.fetch_sub(1, Ordering::Relaxed);
                             });
                         }
                     }
@@ -88,7 +96,7 @@ impl Proxy {
             }
         });
         let url = with_address(&url, address);
-        Self { address, url, state, open, _serving: serving }
+        Self { address, url, state, counts, _serving: serving }
     }
 
     /// Where it listens.
@@ -106,16 +114,21 @@ impl Proxy {
         self.state.send_modify(|state| state.fault = fault);
     }
 
+    /// How many bytes it has swallowed so far.
+    pub fn lost(&self) -> usize {
+        self.counts.lost.load(Ordering::Relaxed)
+    }
+
     /// Cuts every connection now; how many there were.
     pub fn cut(&self) -> usize {
-        let open = self.open.load(Ordering::Relaxed);
+        let open = self.counts.open.load(Ordering::Relaxed);
         self.state.send_modify(|state| state.cuts += 1);
         open
     }
 }
 
 /// One connection, to its end. Both sides are closed when this returns.
-async fn carry(client: TcpStream, target: SocketAddr, framed: bool, states: watch::Receiver<State>) {
+async fn carry(client: TcpStream, target: SocketAddr, framed: bool, states: watch::Receiver<State>, counts: &Counts) {
     let cuts = states.borrow().cuts;
     let Ok(server) = TcpStream::connect(target).await else { return };
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
@@ -123,8 +136,8 @@ async fn carry(client: TcpStream, target: SocketAddr, framed: bool, states: watc
     let (from_server, to_server) = server.into_split();
     let mut watched = states.clone();
     tokio::select! {
-        () = forward(from_client, to_server, None, states.clone()) => {},
-        () = forward(from_server, to_client, framed.then(BytesMut::new), states) => {},
+        () = forward(from_client, to_server, None, states.clone(), counts) => {},
+        () = forward(from_server, to_client, framed.then(BytesMut::new), states, counts) => {},
         _ = watched.wait_for(|state| state.cuts != cuts) => {},
     }
 }
@@ -135,6 +148,7 @@ async fn forward(
     mut to: OwnedWriteHalf,
     mut frames: Option<BytesMut>,
     mut states: watch::Receiver<State>,
+    counts: &Counts,
 ) {
     let mut lost = false;
     let mut piece = BytesMut::with_capacity(64 * 1024);
@@ -148,6 +162,7 @@ async fn forward(
         match fault {
             Fault::Swallow => {
                 lost = true;
+                counts.lost.fetch_add(piece.len(), Ordering::Relaxed);
                 continue;
             }
             Fault::Delay(time) => sleep(time).await,

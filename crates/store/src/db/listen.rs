@@ -299,6 +299,26 @@ mod tests {
         assert_eq!(sent, [(1, 0), (1000, 10), (1001, 1001)]);
     }
 
+    #[tokio::test]
+    async fn a_server_is_woken_by_others_and_never_by_itself_or_by_noise() {
+        let database = courant_testkit::TestDatabase::sqlite();
+        let db = Db::open(&crate::Options::server(database.url())).await.unwrap();
+        let (own, other, token) = (Uuid::from_u128(1), Uuid::from_u128(2), Uuid::from_u128(3));
+        let listener = Listener { db: &db, server: own, pace: Pace::default(), returned: watch::Sender::new(None) };
+        let mut appended = db.appended();
+        for payload in [&format!("{own} 7"), &format!("probe {token}"), "", "probe", " ", "nobody 7", &own.to_string()]
+        {
+            listener.heard(payload);
+            assert!(!appended.has_changed().unwrap(), "woken by {payload:?}");
+        }
+        assert_eq!(*listener.returned.borrow(), Some(token));
+        for position in ["7", "0", ""] {
+            listener.heard(&format!("{other} {position}"));
+            assert!(appended.has_changed().unwrap());
+            appended.mark_unchanged();
+        }
+    }
+
     #[test]
     fn a_pause_is_cut_by_half_at_most() {
         let pause = Duration::from_secs(10);

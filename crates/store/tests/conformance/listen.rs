@@ -1,4 +1,7 @@
 //! Servers that wake each other: by notification where there is one, and never to the loss of an event where there is not.
+//!
+//! Broken on purpose: without the pause between two notifications the burst fails; without the wake and the
+//! notification that begin a connection, those that lose one; without a bound on answers, the half-open one.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -154,27 +157,6 @@ async fn a_burst_of_commits_is_told_of_a_few_times_and_its_last_one_always() {
     assert!(told as u128 <= most, "{told} for {most}");
     assert!(told < COMMITS / 2, "{told} notifications of {COMMITS} commits");
     println!("{told} notifications of {COMMITS} commits");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_server_is_not_woken_by_its_own_notification() {
-    let world = Ground::new(Engine::Postgres).world().await;
-    let tenant = world.tenant().await;
-    let server = Server::listening(world.url(), patient()).await;
-    let (client, mut payloads, _task) = onlooker(world.url()).await;
-    let mut appended = server.store.appended();
-    let before = *appended.borrow_and_update();
-    append(&server.store, &tenant, "own").await;
-    woken(&mut appended).await;
-    let payload = timeout(PATIENCE, payloads.recv()).await.unwrap().unwrap();
-    assert!(payload.starts_with(&server.id.to_string()), "{payload}");
-    // Notifications come in one order, so the own one has been heard when these have.
-    for noise in ["", "probe", "nobody 1", "probe nothing"] {
-        client.batch_execute(&format!("NOTIFY courant_journal, '{noise}'")).await.unwrap();
-    }
-    client.batch_execute(&format!("NOTIFY courant_journal, '{} 1'", Uuid::from_u128(0))).await.unwrap();
-    woken(&mut appended).await;
-    assert_eq!(*appended.borrow_and_update(), before + 2);
 }
 
 /// Ends the backend that listens; how many there were.

@@ -1,4 +1,7 @@
 //! Transactions of every make beside and around appends: temporary tables, savepoints, and savepoints taken back.
+//!
+//! Broken on purpose: with a horizon that does not look at the locks each hands out too early; with one that waits for
+//! gaps to be filled, those that take a savepoint back wait in vain.
 
 use super::stuck::{append_raw, readable};
 use crate::world::{Engine, Ground, Tenant, World, draft, entities};

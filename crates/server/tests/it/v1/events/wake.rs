@@ -9,7 +9,7 @@ use super::wait::poll;
 use super::{entities, items};
 use crate::support::tenant::order;
 use crate::support::world::Peer;
-use crate::support::{Engine, Tenant, World};
+use crate::support::{Engine, Tenant, World, eventually};
 
 const NEVER: Duration = Duration::from_hours(1);
 const OFTEN: Duration = Duration::from_millis(50);
@@ -38,6 +38,10 @@ async fn a_poll_at_another_server_is_woken_by_a_notification() {
     let peer = world.peer(world.database_url(), NEVER).await;
     stands(&peer, |wakeups| *wakeups == Wakeups::Listening).await;
     assert_eq!(hear(&world, &tenant, &peer).await, ["o_1"]);
+    eventually("the gauge", async || {
+        world.api.get("/metrics").await.text().contains("\ncourant_journal_listening 1\n").then_some(())
+    })
+    .await;
     peer.stop().await;
     world.finish().await;
 }
