@@ -52,6 +52,13 @@ struct Crowd {
     received: Arc<AtomicUsize>,
 }
 
+async fn receive(mut socket: Socket, received: Arc<AtomicUsize>) {
+    loop {
+        entity(&mut socket).await;
+        received.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 impl Crowd {
     /// Opens so many more, each of which is sent the first order; so the server has come to the journal's end for it.
     async fn grow(&mut self, count: usize) {
@@ -59,17 +66,11 @@ impl Crowd {
             .map(|_| async {
                 let mut socket = open(self.server, &self.org, "types=order.").await;
                 assert_eq!(entity(&mut socket).await, "o_1");
-                let received = Arc::clone(&self.received);
-                async move {
-                    loop {
-                        entity(&mut socket).await;
-                        received.fetch_add(1, Ordering::Relaxed);
-                    }
-                }
+                socket
             })
-            // Each answers from the moment that it is open.
             .buffer_unordered(32)
-            .map(|reading| self.tasks.spawn(reading))
+            // Each answers from the moment that it is open.
+            .map(|socket| self.tasks.spawn(receive(socket, Arc::clone(&self.received))))
             .collect()
             .await;
         assert_eq!(opened.len(), count);
