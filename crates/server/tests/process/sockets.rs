@@ -2,15 +2,20 @@
 
 #![cfg(target_os = "linux")]
 
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use tokio::net::TcpStream;
+use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
-use crate::support::{Engine, Org, Place, Process, Value};
+use crate::support::{Engine, Org, Place, Process, Value, eventually};
 
 /// Most kB of memory that an idle socket may cost.
 const EACH_KB: usize = 15;
@@ -19,16 +24,12 @@ const OTHER_FILES: usize = 500;
 
 type Socket = WebSocketStream<TcpStream>;
 
-async fn open(server: &Process, org: &Org, query: &str) -> Socket {
-    let mut request = format!("ws://{}/api/v1/events/ws?{query}", server.address).into_client_request().unwrap();
+async fn open(server: SocketAddr, org: &Org, query: &str) -> Socket {
+    let mut request = format!("ws://{server}/api/v1/events/ws?{query}").into_client_request().unwrap();
     request.headers_mut().insert("authorization", format!("Bearer {}", org.key).parse().unwrap());
-    let tcp = TcpStream::connect(server.address).await.unwrap();
+    let tcp = TcpStream::connect(server).await.unwrap();
     let small = WebSocketConfig::default().read_buffer_size(1024).write_buffer_size(0);
     client_async_with_config(request, tcp, Some(small)).await.unwrap().0
-}
-
-async fn open_many(server: &Process, org: &Org, count: usize) -> Vec<Socket> {
-    stream::iter(0..count).map(|_| open(server, org, "types=order.")).buffer_unordered(32).collect().await
 }
 
 /// The entity of the next event, past pings and progress marks.
@@ -43,10 +44,36 @@ async fn entity(socket: &mut Socket) -> String {
     }
 }
 
-/// Every socket has been sent this order, so the server stands at the end for all of them.
-async fn all_have(sockets: &mut [Socket], number: i64) {
-    for socket in sockets {
-        assert_eq!(entity(socket).await, format!("o_{number}"));
+/// Sockets that answer pings and count what they are sent.
+struct Crowd {
+    server: SocketAddr,
+    org: Org,
+    tasks: JoinSet<()>,
+    received: Arc<AtomicUsize>,
+}
+
+async fn receive(mut socket: Socket, received: Arc<AtomicUsize>) {
+    loop {
+        entity(&mut socket).await;
+        received.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Crowd {
+    /// Opens so many more, each of which is sent the first order; so the server has come to the journal's end for it.
+    async fn grow(&mut self, count: usize) {
+        let opened: Vec<_> = stream::iter(0..count)
+            .map(|_| async {
+                let mut socket = open(self.server, &self.org, "types=order.").await;
+                assert_eq!(entity(&mut socket).await, "o_1");
+                socket
+            })
+            .buffer_unordered(32)
+            // Each answers from the moment that it is open.
+            .map(|socket| self.tasks.spawn(receive(socket, Arc::clone(&self.received))))
+            .collect()
+            .await;
+        assert_eq!(opened.len(), count);
     }
 }
 
@@ -69,15 +96,17 @@ async fn idle_sockets_cost_little(engine: Engine, most: usize) {
     let org = place.org(&server).await;
     let count = most.min(most_files().saturating_sub(OTHER_FILES));
     assert!(count >= 500, "too few files may be open here for a measurement");
-    // What the first ones cost the server once is not counted.
-    let mut first = open_many(&server, &org, 100).await;
     org.append(&server, 1..2).await;
-    all_have(&mut first, 1).await;
+    let received = Arc::new(AtomicUsize::new(0));
+    let mut crowd = Crowd { server: server.address, org: org.clone(), tasks: JoinSet::new(), received };
+    // What the first ones cost the server once is not counted.
+    crowd.grow(100).await;
     let before = resident_kb(&server);
-    let mut sockets = open_many(&server, &org, count).await;
-    all_have(&mut sockets, 1).await;
+    crowd.grow(count).await;
     org.append(&server, 2..3).await;
-    all_have(&mut sockets, 2).await;
+    let all = 100 + count;
+    eventually("an order at every socket", async || (crowd.received.load(Ordering::Relaxed) == all).then_some(()))
+        .await;
     let grown = resident_kb(&server).saturating_sub(before);
     assert!(grown <= count * EACH_KB, "{count} idle sockets cost {grown} kB, {} kB each", grown / count);
 }
@@ -102,12 +131,12 @@ async fn readers_that_never_read_cost_a_bounded_part_of_their_backlog() {
     for n in 0..80 {
         org.append_large(&server, n, 200_000).await;
     }
-    let mut good = open(&server, &org, "types=order.").await;
+    let mut good = open(server.address, &org, "types=order.").await;
     assert_eq!(entity(&mut good).await, "o_0");
     let before = resident_kb(&server);
     let mut deaf = Vec::new();
     for _ in 0..READERS {
-        deaf.push(open(&server, &org, "types=order.").await);
+        deaf.push(open(server.address, &org, "types=order.").await);
     }
     // Others are served meanwhile, past everything that the deaf ones have not taken.
     for n in 1..80 {
