@@ -41,8 +41,8 @@ impl Export {
     }
 
     /// To a new file.
-    pub async fn to_file(path: &Path) -> io::Result<Self> {
-        Ok(Self::File { file: new_file(path).await?, written: 0 })
+    pub fn to_file(path: &Path) -> io::Result<Self> {
+        Ok(Self::File { file: new_file(path)?, written: 0 })
     }
 
     /// Exports the next batch of the tenant's prune that is under way: up to where it may be deleted.
@@ -78,7 +78,7 @@ impl Export {
 }
 
 /// A file that was not there before, for its owner only: it holds what events say.
-async fn new_file(path: &Path) -> io::Result<File> {
+fn new_file(path: &Path) -> io::Result<File> {
     let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(|error| {
         let text = if error.kind() == ErrorKind::AlreadyExists {
             "exists already; name another file".into()

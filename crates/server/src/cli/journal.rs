@@ -178,7 +178,7 @@ async fn run_prune(args: PruneArgs) -> Result<()> {
         blocked: WhenBlocked::Refuse,
     };
     let mut target = match &args.export {
-        Some(path) => Export::to_file(path).await?,
+        Some(path) => Export::to_file(path)?,
         None => Export::to_dir(config.journal.export_dir.as_deref()),
     };
     let pruned = match prune(&store, &Change::by_server(tenant, now), request, &mut target).await {

@@ -1,5 +1,6 @@
 //! Retention on a schedule: what the server deletes by itself, what it waits for, and what it exports first.
 
+use courant_api::event::EventPage;
 use courant_api::{Event, Timestamp};
 use courant_store::{Change, EventDraft, PruneRequest, Store, WhenBlocked};
 
@@ -61,6 +62,19 @@ fn at(tenant: &Tenant, server: &World) -> Tenant {
     Tenant { api: server.api.with(&tenant.key), ..tenant.clone() }
 }
 
+/// Every event, its payload as the answer spells it.
+async fn as_written(tenant: &Tenant) -> Vec<Event> {
+    let (mut all, mut path) = (Vec::new(), "/events?limit=1000".to_owned());
+    loop {
+        let mut page: EventPage = serde_json::from_str(tenant.get(&path).await.text()).unwrap();
+        all.append(&mut page.items);
+        if !page.has_more {
+            return all;
+        }
+        path = format!("/events?limit=1000&cursor={}", page.next_cursor);
+    }
+}
+
 async fn left(tenant: &Tenant) -> Vec<Value> {
     tenant.events("types=order.").await
 }
@@ -106,7 +120,7 @@ async fn a_consumer_is_waited_for_and_shown(world: &World) {
 async fn what_is_deleted_is_exported_first(world: &World) {
     let world = World::start(world.engine, &[]).await;
     let tenant = tenant(&world, 2100).await;
-    let before: Vec<Event> = tenant.events("").await.into_iter().map(|e| serde_json::from_value(e).unwrap()).collect();
+    let before = as_written(&tenant).await;
     let dir = tempfile::tempdir().unwrap();
     let server = keeping(world, &[("COURANT_JOURNAL_EXPORT_DIR", dir.path().to_str().unwrap())]).await;
     let tenant = at(&tenant, &server);
