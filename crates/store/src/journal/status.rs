@@ -12,12 +12,15 @@ use crate::{Error, Store};
 
 statements! { "status":
     HEAD = "SELECT coalesce(max(e.seq), 0) FROM event e";
-    /// Who has appended, not ended, and so holds the horizon below the head $1; the lock is the one that appends take.
+    /// Who has appended, not ended, and so holds the horizon below the head $1; the lock is the one that appends take. A
+    /// prepared transaction is known by the lock on its own id: its virtual one may still be its session's.
     HOLDERS only Postgres = "SELECT l.pid::bigint, a.application_name, a.state, p.gid::text,
             floor(extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, p.prepared)))::bigint
         FROM pg_locks l
         LEFT JOIN pg_stat_activity a ON a.pid = l.pid
-        LEFT JOIN pg_prepared_xacts p ON l.pid IS NULL AND l.virtualtransaction = '-1/' || p.transaction::text
+        LEFT JOIN pg_locks t ON l.pid IS NULL AND t.pid IS NULL AND t.locktype = 'transactionid' AND t.granted
+            AND t.virtualtransaction = l.virtualtransaction
+        LEFT JOIN pg_prepared_xacts p ON p.transaction = t.transactionid
         WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND (l.classid::bigint >> 16) = 19022
             AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
             AND (((l.classid::bigint & 65535) << 32) | l.objid::bigint) < $1
