@@ -16,6 +16,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ("data_dir", "'/var/lib/courant'"),
     ("public_base_url", "'https://courant.example.com'"),
     ("metrics_listen", "'127.0.0.1:9100'"),
+    ("max_sockets", "7"),
     ("log_format", "'json'"),
     ("log_filter", "'debug'"),
     ("database_url", "'postgres://db/courant'"),
