@@ -16,6 +16,7 @@ mod integrations;
 mod keys;
 mod leases;
 mod listen;
+mod model;
 mod order;
 mod outbox;
 mod outbox_ends;
@@ -69,6 +70,7 @@ const NOUNS: &[&[Case]] = &[
     keys::CASES,
     listen::CASES,
     leases::CASES,
+    model::CASES,
     outbox::CASES,
     outbox_ends::CASES,
     pages::CASES,

@@ -349,6 +349,28 @@ impl Raw {
         }
     }
 
+    /// The tenant's committed events: where each stands, its type and its workspace.
+    pub async fn placed(&self, tenant: TenantId) -> Vec<(i64, String, Option<WorkspaceId>)> {
+        let place = |id: Option<Uuid>| id.map(WorkspaceId);
+        match self {
+            Self::Postgres { client, .. } => {
+                let text = "SELECT seq, type, workspace_id FROM event WHERE tenant_id = $1 ORDER BY seq";
+                let rows = client.query(text, &[&tenant.uuid()]).await.unwrap();
+                rows.iter().map(|row| (row.get(0), row.get(1), place(row.get(2)))).collect()
+            }
+            Self::Sqlite(connection) => {
+                let connection = connection.lock().unwrap();
+                let text = "SELECT seq, type, workspace_id FROM event WHERE tenant_id = ?1 ORDER BY seq";
+                let mut statement = connection.prepare(text).unwrap();
+                let id = |bytes: Option<Vec<u8>>| bytes.map(|b| Uuid::from_slice(&b).unwrap());
+                let rows = statement.query_map([tenant.uuid().as_bytes()], |row| {
+                    Ok((row.get(0)?, row.get(1)?, place(id(row.get(2)?))))
+                });
+                rows.unwrap().map(Result::unwrap).collect()
+            }
+        }
+    }
+
     /// The numbers in the first column of a query's rows.
     pub async fn numbers(&self, sql: &str) -> Vec<i64> {
         match self {
