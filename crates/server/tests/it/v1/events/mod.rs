@@ -9,6 +9,7 @@ mod wake;
 mod ws_follow;
 mod ws_life;
 mod ws_marks;
+mod ws_outage;
 mod ws_refused;
 mod ws_silence;
 
