@@ -75,13 +75,11 @@ async fn backwards(world: &World, tenant: &Tenant, filter: &EventQuery) -> Vec<E
     loop {
         let page = world.page(tenant, EventQuery { start, ..filter.clone() }).await;
         seen.extend(page.items.into_iter().rev());
-        match page.prev_cursor {
-            Some(cursor) => start = Start::Before(Cursor::decode(&cursor).unwrap()),
-            None => {
-                seen.reverse();
-                return seen;
-            }
-        }
+        let Some(cursor) = page.prev_cursor else {
+            seen.reverse();
+            return seen;
+        };
+        start = Start::Before(Cursor::decode(&cursor).unwrap());
     }
 }
 
