@@ -1,4 +1,6 @@
 //! What a filter lets through.
+//!
+//! Broken on purpose: with `LIKE p || '%'` for the comparison of prefixes the first case fails.
 
 use courant_api::access::WorkspaceCreate;
 use courant_store::{Error, EventDraft, EventQuery};

@@ -1,5 +1,7 @@
 //! Filtered pages against a plain model: whatever axis a page is read along, it holds what a filter over the whole journal
 //! holds.
+//!
+//! Broken on purpose: with a last page that ends at its last event and not at the horizon the idle reader fails.
 
 use courant_api::{Cursor, Event, WorkspaceId};
 use courant_store::{EventDraft, EventQuery, Start};

@@ -1,4 +1,6 @@
 //! Retention: what a prune deletes, what it must not, and that whoever comes next ends it.
+//!
+//! Broken on purpose: without the check of the floor in `journal/page.rs` the reads beside a prune and below the floor fail.
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
 //! The workspace tree.
+//!
+//! Broken on purpose: without the event for the place that was left the move that tells both places fails.
 
 use courant_api::access::{WorkspaceCreate, WorkspacePatch};
 use courant_api::{Permission, Resource, WorkspaceId};

@@ -1,4 +1,6 @@
 //! What ends a WebSocket that was good when it began.
+//!
+//! Broken on purpose: without the look at the right every `recheck`, what is revoked or lost goes on and the first two fail.
 
 use std::time::Duration;
 
