@@ -14,21 +14,28 @@ const CONNECTIONS: [usize; 3] = [1, 8, 32];
 pub(super) async fn run(scale: &Scale) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for order in Order::ALL {
-        for connections in CONNECTIONS {
+        let titled = CONNECTIONS.map(|connections| {
             let plural = if connections == 1 { "" } else { "s" };
-            let title = format!("order: {}, {connections} connection{plural}", order.name());
-            if scale.wants(&format!("{} {title}", Engine::Postgres.name())) {
-                rows.push(cell(order, scale, connections, title).await?);
-            }
+            (connections, format!("order: {}, {connections} connection{plural}", order.name()))
+        });
+        let wanted = |title: &str| scale.wants(&format!("{} {title}", Engine::Postgres.name()));
+        let wanted: Vec<_> = titled.into_iter().filter(|(_, title)| wanted(title)).collect();
+        if !wanted.is_empty() {
+            rows.extend(of(order, scale, wanted).await?);
         }
     }
     Ok(rows)
 }
 
-async fn cell(order: Order, scale: &Scale, connections: usize, title: String) -> Result<Row> {
+async fn of(order: Order, scale: &Scale, cells: Vec<(usize, String)>) -> Result<Vec<Row>> {
+    // A table of its own for each side, so that both grow alike.
     let (here, there) = (order.place().await?, raw::tables(Engine::Postgres).await?);
-    let ordered = async || order.append(&here, connections, scale.until).await;
-    let plain = async || raw_append(Engine::Postgres, &there, connections, 1, scale.until, false).await;
-    let pairs = alternate(scale.rounds, ordered, plain).await?;
-    Ok(Row::of(Engine::Postgres.name(), title, "events", &pairs))
+    let mut rows = Vec::new();
+    for (connections, title) in cells {
+        let ordered = async || order.append(&here, connections, scale.until).await;
+        let plain = async || raw_append(Engine::Postgres, &there, connections, 1, scale.until, false).await;
+        let pairs = alternate(scale.rounds, ordered, plain).await?;
+        rows.push(Row::of(Engine::Postgres.name(), title, "events", &pairs));
+    }
+    Ok(rows)
 }
