@@ -38,12 +38,19 @@ impl Client for Producer {
 pub(crate) async fn run(scale: &Scale) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for engine in Engine::BOTH {
-        for (connections, events) in CELLS {
-            let plural = if connections == 1 { "" } else { "s" };
-            let title = format!("POST /events, {events} a request, {connections} connection{plural}");
-            if scale.wants(&format!("{} {title}", engine.name())) {
-                rows.push(cell(engine, scale, connections, events, title).await?);
-            }
+        rows.extend(on(engine, scale).await?);
+    }
+    Ok(rows)
+}
+
+/// The rows of one database.
+pub(crate) async fn on(engine: Engine, scale: &Scale) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for (connections, events) in CELLS {
+        let plural = if connections == 1 { "" } else { "s" };
+        let title = format!("POST /events, {events} a request, {connections} connection{plural}");
+        if scale.wants(&format!("{} {title}", engine.name())) {
+            rows.push(cell(engine, scale, connections, events, title).await?);
         }
     }
     Ok(rows)

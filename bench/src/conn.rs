@@ -39,10 +39,21 @@ impl Conn {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = http::Uri::from_static(path);
+        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        self.send(request, expected).await
+    }
+
+    /// Gets a path and reads the whole answer, which must be a good one.
+    pub(crate) async fn get(&mut self, path: &str) -> Result<Bytes> {
+        let mut request = Request::new(Full::new(Bytes::new()));
+        *request.uri_mut() = path.parse()?;
+        self.send(request, StatusCode::OK).await
+    }
+
+    async fn send(&mut self, mut request: Request<Full<Bytes>>, expected: StatusCode) -> Result<Bytes> {
         let headers = request.headers_mut();
         headers.insert(HOST, self.host.clone());
         headers.insert(AUTHORIZATION, self.authorization.clone());
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         self.sender.ready().await.context("the server closed the connection")?;
         let answer = self.sender.send_request(request).await?;
         let status = answer.status();

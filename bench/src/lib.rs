@@ -7,6 +7,7 @@ mod append;
 mod conn;
 mod cpu;
 mod deliver;
+mod journal;
 mod load;
 mod machine;
 mod ours;
@@ -28,7 +29,7 @@ use anyhow::Result;
 pub use load::Until;
 pub use machine::Machine;
 pub use record::write;
-pub use report::{Figure, Row, Spread, Table, text};
+pub use report::{Compares, Figure, Row, Spread, Table, text};
 
 /// One of the benches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +40,13 @@ pub enum Bench {
     Append,
     /// Queued deliveries against a loop of plain HTTP requests.
     Deliver,
+    /// The journal against its raw limits, and the ways to order it against each other.
+    Journal,
 }
 
 impl Bench {
     /// All of them, in the order they run.
-    pub const ALL: [Self; 3] = [Self::Seam, Self::Append, Self::Deliver];
+    pub const ALL: [Self; 4] = [Self::Seam, Self::Append, Self::Deliver, Self::Journal];
 
     /// Its name on the command line and in the document.
     pub const fn name(self) -> &'static str {
@@ -51,6 +54,7 @@ impl Bench {
             Self::Seam => "seam",
             Self::Append => "append",
             Self::Deliver => "deliver",
+            Self::Journal => "journal",
         }
     }
 }
@@ -64,6 +68,8 @@ pub struct Scale {
     pub until: Until,
     /// Events in the journal that pages are read from.
     pub journal: usize,
+    /// Events in the large and in the small journal that filtered pages are read from; multiples of 5,000.
+    pub filtered: [i64; 2],
     /// Deliveries in the outbox that is claimed and marked without a network.
     pub outbox: usize,
     /// Deliveries that are sent.
@@ -79,6 +85,7 @@ impl Scale {
             rounds: 3,
             until: Until::Passed(Duration::from_secs(3)),
             journal: 50_000,
+            filtered: [2_000_000, 20_000],
             outbox: 20_000,
             deliveries: 10_000,
             only: None,
@@ -87,7 +94,15 @@ impl Scale {
 
     /// Just enough to show that everything runs.
     pub fn smoke() -> Self {
-        Self { rounds: 1, until: Until::Calls(3), journal: 1_200, outbox: 250, deliveries: 50, only: None }
+        Self {
+            rounds: 1,
+            until: Until::Calls(3),
+            journal: 1_200,
+            filtered: [20_000, 5_000],
+            outbox: 250,
+            deliveries: 50,
+            only: None,
+        }
     }
 
     fn wants(&self, title: &str) -> bool {
@@ -104,6 +119,7 @@ pub async fn run(bench: Bench, scale: &Scale) -> Result<Table> {
         Bench::Seam => seam::run(scale).await?,
         Bench::Append => append::run(scale).await?,
         Bench::Deliver => deliver::run(scale).await?,
+        Bench::Journal => journal::run(scale).await?,
     };
     Ok(Table { bench: bench.name(), rows })
 }

@@ -47,6 +47,7 @@ enum Which {
     Seam,
     Append,
     Deliver,
+    Journal,
     All,
 }
 
@@ -78,6 +79,7 @@ async fn measure(cli: Cli) -> Result<()> {
         Which::Seam => vec![Bench::Seam],
         Which::Append => vec![Bench::Append],
         Which::Deliver => vec![Bench::Deliver],
+        Which::Journal => vec![Bench::Journal],
         Which::All => Bench::ALL.to_vec(),
     };
 

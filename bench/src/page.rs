@@ -15,11 +15,18 @@ use crate::seam::{CLIENTS, named};
 
 const LIMITS: [i64; 2] = [1000, 50];
 
-struct Pages {
+/// Reads a tenant's journal over and over through the store.
+pub(crate) struct Pages {
     store: Store,
     tenant: Tenant,
     start: Start,
     limit: i64,
+}
+
+impl Pages {
+    pub(crate) fn new(store: Store, tenant: Tenant, limit: i64) -> Self {
+        Self { store, tenant, start: Start::First, limit }
+    }
 }
 
 impl Client for Pages {
@@ -60,7 +67,7 @@ pub(crate) async fn run(engine: Engine, scale: &Scale) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for (limit, clients, title) in wanted {
         let ours = async || -> Result<Measure> {
-            let new = |_| Pages { store: store.clone(), tenant, start: Start::First, limit };
+            let new = |_| Pages::new(store.clone(), tenant, limit);
             Ok(run_load((0..clients).map(new).collect(), until).await?.0)
         };
         let raw = async || raw_pages(engine, &place, tenant, limit, clients, until).await;
@@ -70,7 +77,8 @@ pub(crate) async fn run(engine: Engine, scale: &Scale) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-async fn fill(store: &Store, tenant: Tenant, events: usize) -> Result<()> {
+/// Appends so many events.
+pub(crate) async fn fill(store: &Store, tenant: Tenant, events: usize) -> Result<()> {
     let numbers: Vec<u64> = (0..events as u64).collect();
     for batch in numbers.chunks(500) {
         let drafts = batch.iter().map(|number| sample::draft(*number)).collect();
@@ -80,7 +88,7 @@ async fn fill(store: &Store, tenant: Tenant, events: usize) -> Result<()> {
 }
 
 /// The same rows of the same table.
-async fn raw_pages(
+pub(crate) async fn raw_pages(
     engine: Engine,
     place: &Place,
     tenant: Tenant,

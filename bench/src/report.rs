@@ -28,8 +28,20 @@ pub struct Row {
     pub ours: Figure,
     /// Medians of the baseline's rounds.
     pub raw: Figure,
+    /// Which of the two's figures are divided.
+    pub compares: Compares,
     /// Ours divided by the baseline, round by round.
     pub ratio: Spread,
+}
+
+/// What a ratio is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Compares {
+    /// Units a second: more is better.
+    Rate,
+    /// Median latencies: less is better.
+    P50,
 }
 
 /// Medians of one side.
@@ -57,17 +69,32 @@ pub struct Spread {
 }
 
 impl Row {
+    /// A row about how much is done.
     pub(crate) fn of(database: &'static str, title: String, unit: &'static str, pairs: &Pairs) -> Self {
-        let ratios: Vec<f64> = pairs.ours.iter().zip(&pairs.raw).map(|(o, r)| o.rate / r.rate).collect();
+        Self::comparing(Compares::Rate, database, title, unit, pairs)
+    }
+
+    /// A row about how long something takes.
+    pub(crate) fn of_p50(database: &'static str, title: String, unit: &'static str, pairs: &Pairs) -> Self {
+        Self::comparing(Compares::P50, database, title, unit, pairs)
+    }
+
+    fn comparing(compares: Compares, database: &'static str, title: String, unit: &'static str, pairs: &Pairs) -> Self {
+        let figure_of = |m: &Measure| match compares {
+            Compares::Rate => m.rate,
+            Compares::P50 => m.p50_ms,
+        };
+        let ratios: Vec<f64> = pairs.ours.iter().zip(&pairs.raw).map(|(o, r)| figure_of(o) / figure_of(r)).collect();
         let ratio = Spread {
             min: ratios.iter().copied().fold(f64::INFINITY, f64::min),
             max: ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             median: median(ratios),
         };
-        Self { database, title, unit, ours: figure(&pairs.ours), raw: figure(&pairs.raw), ratio }
+        Self { database, title, unit, ours: figure(&pairs.ours), raw: figure(&pairs.raw), compares, ratio }
     }
 
     fn cells(&self) -> [String; 9] {
+        let of = if self.compares == Compares::P50 { "p50: " } else { "" };
         let latency = |f: &Figure| format!("{} / {}", digits(f.p50_ms), digits(f.p99_ms));
         [
             self.database.to_owned(),
@@ -75,7 +102,7 @@ impl Row {
             self.unit.to_owned(),
             digits(self.ours.per_second),
             digits(self.raw.per_second),
-            format!("{:.2} ({:.2}–{:.2})", self.ratio.median, self.ratio.min, self.ratio.max),
+            format!("{of}{:.2} ({:.2}–{:.2})", self.ratio.median, self.ratio.min, self.ratio.max),
             latency(&self.ours),
             latency(&self.raw),
             format!("{} / {}", digits(self.ours.cpu_ms), digits(self.raw.cpu_ms)),
@@ -168,6 +195,15 @@ mod tests {
         assert!((row.ratio.median - 0.8).abs() < 1e-9);
         assert!((row.ratio.min - 0.5).abs() < 1e-9 && (row.ratio.max - 0.9).abs() < 1e-9);
         assert!((row.ours.per_second - 50.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_row_about_time_divides_the_medians_of_time() {
+        let side = |p50_ms| vec![Measure { rate: 100.0, p50_ms, p99_ms: 9.0, cpu_ms: 1.0 }];
+        let pairs = Pairs { ours: side(3.0), raw: side(2.0) };
+        let row = Row::of_p50("PostgreSQL", "a page".into(), "pages", &pairs);
+        assert!((row.ratio.median - 1.5).abs() < 1e-9);
+        assert!(text(&Table { bench: "journal", rows: vec![row] }).contains("p50: 1.50 (1.50–1.50)"));
     }
 
     #[test]

@@ -26,19 +26,25 @@ pub(crate) struct Cost {
 impl Measure {
     /// So many units in this time, with the latencies of the calls that did them and what a thousand units cost.
     #[expect(clippy::cast_precision_loss, reason = "a figure of three digits")]
-    pub(crate) fn new(units: u64, time: Duration, mut calls: Vec<Duration>, cost: Cost) -> Self {
-        calls.sort_unstable();
-        let at = |percent: usize| {
-            let place = calls.len() * percent / 100;
-            calls.get(place).map_or(f64::NAN, |call| call.as_secs_f64() * 1000.0)
-        };
+    pub(crate) fn new(units: u64, time: Duration, calls: Vec<Duration>, cost: Cost) -> Self {
         let cpu_ms = cost.cpu.as_secs_f64() * 1_000_000.0 / cost.units as f64;
-        Self { rate: units as f64 / time.as_secs_f64(), p50_ms: at(50), p99_ms: at(99), cpu_ms }
+        let measure = Self { rate: units as f64 / time.as_secs_f64(), p50_ms: f64::NAN, p99_ms: f64::NAN, cpu_ms };
+        measure.with_times(calls)
+    }
+
+    /// The same with other times in place of the calls'.
+    pub(crate) fn with_times(self, mut times: Vec<Duration>) -> Self {
+        times.sort_unstable();
+        let at = |percent: usize| {
+            let place = times.len() * percent / 100;
+            times.get(place).map_or(f64::NAN, |time| time.as_secs_f64() * 1000.0)
+        };
+        Self { p50_ms: at(50), p99_ms: at(99), ..self }
     }
 }
 
 /// The measurements of all rounds, in pairs.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Pairs {
     pub ours: Vec<Measure>,
     pub raw: Vec<Measure>,

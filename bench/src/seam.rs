@@ -20,7 +20,7 @@ pub(crate) async fn run(scale: &Scale) -> Result<Vec<Row>> {
         for clients in CLIENTS {
             let title = format!("append, 1 event a unit, {}", named(clients));
             if scale.wants(&format!("{} {title}", engine.name())) {
-                rows.push(append(engine, scale, clients, title).await?);
+                rows.push(append(engine, scale, clients, 1, title).await?);
             }
         }
         rows.extend(queue::run(engine, scale).await?);
@@ -34,31 +34,34 @@ pub(crate) fn named(clients: usize) -> String {
     format!("{clients} client{}", if clients == 1 { "" } else { "s" })
 }
 
-/// Appends one event a unit of work.
-struct Append {
-    store: Store,
-    tenant: Tenant,
-    number: u64,
+/// Appends so many events a unit of work.
+pub(crate) struct Append {
+    pub(crate) store: Store,
+    pub(crate) tenant: Tenant,
+    pub(crate) number: u64,
+    pub(crate) events: u64,
 }
 
 impl Client for Append {
     async fn call(&mut self) -> Result<u64> {
-        self.number += 1;
-        let appended = self.store.event_append(self.tenant.change(), vec![sample::draft(self.number)]).await?;
+        let numbers = self.number..self.number + self.events;
+        self.number = numbers.end;
+        let appended = self.store.event_append(self.tenant.change(), numbers.map(sample::draft).collect()).await?;
         Ok(appended.len() as u64)
     }
 }
 
-async fn append(engine: Engine, scale: &Scale, clients: usize, title: String) -> Result<Row> {
+/// A row about `events` a unit of work by so many clients.
+pub(crate) async fn append(engine: Engine, scale: &Scale, clients: usize, events: u64, title: String) -> Result<Row> {
     let until = scale.until;
     let here = Place::new(engine).await?;
     let (store, tenant) = place::open(&here).await?;
     let there = raw::tables(engine).await?;
     let ours = async || -> Result<Measure> {
-        let all = (0..clients).map(|_| Append { store: store.clone(), tenant, number: 0 }).collect();
+        let all = (0..clients).map(|_| Append { store: store.clone(), tenant, number: 0, events }).collect();
         Ok(run_load(all, until).await?.0)
     };
-    let raw = async || raw_append(engine, &there, clients, 1, until, false).await;
+    let raw = async || raw_append(engine, &there, clients, events, until, false).await;
     let pairs = alternate(scale.rounds, ours, raw).await?;
     Ok(Row::of(engine.name(), title, "events", &pairs))
 }

@@ -1,5 +1,7 @@
 //! The baselines: the drivers that the store is built on, with prepared statements and nothing in between.
 
+pub(crate) mod notify;
+pub(crate) mod order;
 pub(crate) mod postgres;
 pub(crate) mod sqlite;
 

@@ -1,11 +1,11 @@
 //! tokio-postgres: one connection a client, statements prepared once, a transaction in one round trip.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use futures_util::future::join3;
 use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{NoTls, Statement};
+use tokio_postgres::{NoTls, Row, Statement};
 use uuid::Uuid;
 
 use super::{INSERT_COLUMNS, PageRow, SELECT_COLUMNS};
@@ -14,7 +14,7 @@ use crate::sample::{EventRow, Owner};
 
 /// A connection and the task that drives it.
 pub(crate) struct Connection {
-    client: tokio_postgres::Client,
+    pub(super) client: tokio_postgres::Client,
     _driver: JoinSet<()>,
 }
 
@@ -36,6 +36,17 @@ impl Connection {
         Ok(self.client.batch_execute(sql).await?)
     }
 
+    /// One statement in a transaction of its own, all sent at once.
+    async fn transaction(&self, statement: &Statement, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
+        let client = &self.client;
+        let (begun, rows, committed) =
+            join3(client.batch_execute("BEGIN"), client.query(statement, params), client.batch_execute("COMMIT")).await;
+        begun?;
+        let rows = rows?;
+        committed?;
+        Ok(rows)
+    }
+
     /// The one text that a query answers.
     pub(crate) async fn text(&self, sql: &str) -> Result<String> {
         Ok(self.client.query_one(sql, &[]).await?.try_get(0)?)
@@ -53,12 +64,17 @@ pub(crate) struct InsertOne {
 
 impl InsertOne {
     pub(crate) async fn new(url: &str, owner: Owner, over_http: bool) -> Result<Self> {
-        let connection = Connection::open(url).await?;
         let text = format!(
             "INSERT INTO event ({INSERT_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) \
              RETURNING id, seq"
         );
-        let insert = connection.client.prepare(&text).await?;
+        Self::by(&text, url, owner, over_http).await
+    }
+
+    /// By another statement, which takes the same parameters and answers the same columns.
+    pub(crate) async fn by(text: &str, url: &str, owner: Owner, over_http: bool) -> Result<Self> {
+        let connection = Connection::open(url).await?;
+        let insert = connection.client.prepare(text).await?;
         Ok(Self { connection, insert, owner, number: 0, over_http })
     }
 }
@@ -83,16 +99,8 @@ impl Client for InsertOne {
             &row.payload,
             &row.occurred_at,
         ];
-        let client = &self.connection.client;
-        let (begun, inserted, committed) = join3(
-            client.batch_execute("BEGIN"),
-            client.query_one(&self.insert, &params),
-            client.batch_execute("COMMIT"),
-        )
-        .await;
-        begun?;
-        let _seq: i64 = inserted?.try_get(1)?;
-        committed?;
+        let inserted = self.connection.transaction(&self.insert, &params).await?;
+        let _seq: i64 = inserted.first().context("nothing was inserted")?.try_get(1)?;
         Ok(1)
     }
 }
@@ -104,24 +112,30 @@ pub(crate) struct InsertMany {
     owner: Owner,
     number: u64,
     rows: u64,
+    over_http: bool,
 }
 
 impl InsertMany {
     pub(crate) async fn new(url: &str, owner: Owner, rows: u64) -> Result<Self> {
-        let connection = Connection::open(url).await?;
         let text = format!(
             "INSERT INTO event ({INSERT_COLUMNS}) SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::bigint[], \
              $5::text[], $6::text[], $7::uuid[], $8::uuid[], $9::text[], $10::text[], $11::text[], $12::text[], \
              $13::text[], $14::bigint[]) RETURNING id, seq"
         );
-        let insert = connection.client.prepare(&text).await?;
-        Ok(Self { connection, insert, owner, number: 0, rows })
+        Self::by(&text, url, owner, rows, true).await
+    }
+
+    /// By another statement, which takes the same parameters and answers a row for each event.
+    pub(crate) async fn by(text: &str, url: &str, owner: Owner, rows: u64, over_http: bool) -> Result<Self> {
+        let connection = Connection::open(url).await?;
+        let insert = connection.client.prepare(text).await?;
+        Ok(Self { connection, insert, owner, number: 0, rows, over_http })
     }
 }
 
 impl Client for InsertMany {
     async fn call(&mut self) -> Result<u64> {
-        let rows: Vec<EventRow> = (0..self.rows).map(|i| self.owner.row(self.number + i, true)).collect();
+        let rows: Vec<EventRow> = (0..self.rows).map(|i| self.owner.row(self.number + i, self.over_http)).collect();
         self.number += self.rows;
         macro_rules! column {
             ($field:ident) => {
@@ -144,7 +158,7 @@ impl Client for InsertMany {
             column!(payload),
             column!(occurred_at),
         ];
-        let inserted = self.connection.client.query(&self.insert, &params).await?;
+        let inserted = self.connection.transaction(&self.insert, &params).await?;
         ensure!(inserted.len() == rows.len(), "inserted {} rows of {}", inserted.len(), rows.len());
         Ok(self.rows)
     }
@@ -181,7 +195,7 @@ impl Client for Pages {
     }
 }
 
-fn page_row(row: &tokio_postgres::Row) -> Result<PageRow> {
+fn page_row(row: &Row) -> Result<PageRow> {
     Ok(PageRow {
         sequence: row.try_get(0)?,
         id: row.try_get(1)?,
