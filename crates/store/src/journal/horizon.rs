@@ -2,18 +2,20 @@
 //!
 //! On PostgreSQL finding it means looking at the locks of those who are appending. One look serves every reader of this
 //! process that was waiting when it began, and the greatest position ever proven is kept: pages wholly below it need no
-//! look at all. Looks follow one another with a pause as long as the last one took, so that they use at most half of one
-//! connection's time. On SQLite whatever is committed is settled, and a page finds it in its own snapshot.
+//! look at all. Looks by themselves begin at once; one after another they use at most half of one connection's time. On SQLite whatever is committed is settled, and a page finds it in its own snapshot.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep};
 
 use super::{Identity, Position};
 use crate::db::{Db, Dialect, Tx, params};
 use crate::{Error, twin};
+
+/// How far looks may be ahead of half the time: a lone one, or a few together, never wait.
+const BURST: Duration = Duration::from_millis(5);
 
 /// What one look found.
 #[derive(Clone, Copy, Debug)]
@@ -40,15 +42,15 @@ pub(crate) struct Horizon {
 struct Last {
     number: u64,
     look: Look,
-    /// No look begins before.
-    rested: Instant,
+    /// When the looks so far have used half of the time.
+    paid: Instant,
 }
 
 impl Horizon {
     pub(super) fn new(look: Look, read_wait: Duration) -> Self {
         Self {
             begun: AtomicU64::new(0),
-            last: tokio::sync::Mutex::new(Last { number: 0, look, rested: Instant::now() }),
+            last: tokio::sync::Mutex::new(Last { number: 0, look, paid: Instant::now() }),
             proven: Mutex::new(look),
             read_wait,
         }
@@ -64,12 +66,14 @@ impl Horizon {
         let wanted = self.begun.load(Ordering::SeqCst) + 1;
         let mut last = self.last.lock().await;
         if last.number < wanted {
-            sleep_until(last.rested).await;
+            if let Some(early) = last.paid.checked_duration_since(Instant::now() + BURST).filter(|d| !d.is_zero()) {
+                sleep(early).await;
+            }
             let number = self.begun.fetch_add(1, Ordering::SeqCst) + 1;
             let start = Instant::now();
             let look = db.read((), |tx, ()| Box::pin(look(tx))).await?;
-            let now = Instant::now();
-            *last = Last { number, look: self.keep(look), rested: now + (now - start) };
+            let paid = last.paid.max(start) + 2 * start.elapsed();
+            *last = Last { number, look: self.keep(look), paid };
         }
         Ok(last.look)
     }

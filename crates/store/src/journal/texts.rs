@@ -125,6 +125,9 @@ macro_rules! walk {
 
 /// A range of each key. The third column says whether there are more keys than are read side by side, and then no range is
 /// read at all; the fourth is the reach, null when every range was read to its end.
+///
+/// What an axis leaves to be judged is asked row by row by a scalar subquery: instead of an EXISTS, PostgreSQL may hash the
+/// whole journal.
 macro_rules! keyed {
     ($keys:expr, $on:literal, $rest:expr, $order:literal, $last:literal, $first:literal, $within:literal) => {
         concat!(
@@ -180,11 +183,11 @@ macro_rules! by_type {
             ),
             "s.type",
             concat!(
-                "(NOT $7 OR EXISTS (SELECT 1 FROM event s WHERE s.seq = g.seq AND ",
+                "(NOT $7 OR (SELECT ",
                 workspace_matches!("8"),
                 " AND ",
                 entity_matches!("10", "11"),
-                "))"
+                " FROM event s WHERE s.seq = g.seq))"
             ),
             $order,
             $last,
@@ -201,11 +204,11 @@ macro_rules! by_workspace {
             concat!(subtree!("$6"), ", keys AS MATERIALIZED (SELECT s.id AS key FROM subtree s)"),
             "s.workspace_id",
             concat!(
-                "(NOT $7 OR EXISTS (SELECT 1 FROM event s WHERE s.seq = g.seq AND ",
+                "(NOT $7 OR (SELECT ",
                 types_match!("8", "9"),
                 " AND ",
                 entity_matches!("10", "11"),
-                "))"
+                " FROM event s WHERE s.seq = g.seq))"
             ),
             $order,
             $last,

@@ -1,4 +1,4 @@
-//! A journal of two million events: what a page costs depends on what it holds and not on the journal's size.
+//! Journals of twenty thousand and of two million events: what a page costs depends on what it holds, not on the size.
 //!
 //! The work is counted, not timed: entries of indexes on PostgreSQL, by the plans that prepared statements get after many
 //! runs, and steps of its machine on SQLite. To see it fail, let `find` in `journal/page.rs` walk for every filter.
@@ -12,8 +12,10 @@ use courant_store::{EventQuery, Options, Start, Store};
 use courant_testkit::TestDatabase;
 use uuid::Uuid;
 
-const EVENTS: i64 = 2_000_000;
-const RARE_EVERY: i64 = 50_000;
+const LARGE: i64 = 2_000_000;
+const SMALL: i64 = 20_000;
+/// Events of the rare type in either journal.
+const RARE: i64 = 40;
 const PAGE: i64 = 200;
 /// Runs before a plan is judged: by then PostgreSQL has settled for the plan that does not know the parameters.
 const RUNS: usize = 8;
@@ -35,11 +37,11 @@ const POSTGRES: &str = "
             CASE WHEN w BETWEEN 1 AND 19 THEN lpad(to_hex(1000), 32, '0')::uuid END, 'w' || w, 1, 0
         FROM generate_series(0, 499) w;
     INSERT INTO event (tenant_id, id, type, schema_version, entity_type, entity_id, workspace_id, payload, occurred_at)
-        SELECT lpad(to_hex(CASE WHEN n % 50000 = 0 THEN 1 ELSE 1 + n % 3 END), 32, '0')::uuid, lpad(to_hex(n), 32, '0')::uuid,
-            CASE WHEN n % 50000 = 0 THEN 'rare.seen' ELSE 'kind_' || ((n / 3) % 200) || '.made' END, 1, 'thing', n % 1000,
-            CASE WHEN n % 50000 = 0 THEN lpad(to_hex(1000 + (n / 50000) % 40), 32, '0')::uuid
-                WHEN n % 3 = 0 THEN lpad(to_hex(1000 + (n / 600) % 500), 32, '0')::uuid END, '{}', n
-        FROM generate_series(1, 2000000) n";
+        SELECT lpad(to_hex(CASE WHEN n % $every = 0 THEN 1 ELSE 1 + n % 3 END), 32, '0')::uuid, lpad(to_hex(n), 32, '0')::uuid,
+            CASE WHEN n % $every = 0 THEN 'rare.seen' ELSE 'kind_' || ((n / 3) % 200) || '.made' END, 1, 'thing', n % 1000,
+            CASE WHEN n % $every = 0 THEN lpad(to_hex(1000 + (n / $every) % 40), 32, '0')::uuid
+                WHEN n % 3 = 0 THEN lpad(to_hex(1000 + (n / 3) % 500), 32, '0')::uuid END, '{}', n
+        FROM generate_series(1, $events) n";
 
 const SQLITE: &str = "
     INSERT INTO tenant (id, name, created_at) SELECT unhex(printf('%032x', value)), 'tenant ' || value, 0 FROM json_each('[1,2,3]');
@@ -47,16 +49,17 @@ const SQLITE: &str = "
         INSERT INTO workspace (id, tenant_id, parent_id, name, version, created_at)
         SELECT unhex(printf('%032x', 1000 + w)), unhex(printf('%032x', 1)),
             CASE WHEN w BETWEEN 1 AND 19 THEN unhex(printf('%032x', 1000)) END, 'w' || w, 1, 0 FROM s;
-    WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 2000000)
+    WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < $events)
         INSERT INTO event (tenant_id, id, type, schema_version, entity_type, entity_id, workspace_id, payload, occurred_at)
-        SELECT unhex(printf('%032x', CASE WHEN n % 50000 = 0 THEN 1 ELSE 1 + n % 3 END)), unhex(printf('%032x', n)),
-            CASE WHEN n % 50000 = 0 THEN 'rare.seen' ELSE 'kind_' || ((n / 3) % 200) || '.made' END, 1, 'thing', CAST(n % 1000 AS text),
-            CASE WHEN n % 50000 = 0 THEN unhex(printf('%032x', 1000 + (n / 50000) % 40))
-                WHEN n % 3 = 0 THEN unhex(printf('%032x', 1000 + (n / 600) % 500)) END, '{}', n
+        SELECT unhex(printf('%032x', CASE WHEN n % $every = 0 THEN 1 ELSE 1 + n % 3 END)), unhex(printf('%032x', n)),
+            CASE WHEN n % $every = 0 THEN 'rare.seen' ELSE 'kind_' || ((n / 3) % 200) || '.made' END, 1, 'thing', CAST(n % 1000 AS text),
+            CASE WHEN n % $every = 0 THEN unhex(printf('%032x', 1000 + (n / $every) % 40))
+                WHEN n % 3 = 0 THEN unhex(printf('%032x', 1000 + (n / 3) % 500)) END, '{}', n
         FROM s";
 
 /// Fills the journal without its indexes and triggers and makes them again, which is quicker.
-async fn fill(database: &TestDatabase) {
+async fn fill(database: &TestDatabase, events: i64) {
+    let of = |text: &str| text.replace("$every", &(events / RARE).to_string()).replace("$events", &events.to_string());
     if let Some(path) = database.url().strip_prefix("sqlite://") {
         let raw = rusqlite::Connection::open(path).unwrap();
         raw.execute_batch("PRAGMA synchronous = off; PRAGMA cache_size = -200000; BEGIN").unwrap();
@@ -71,7 +74,7 @@ async fn fill(database: &TestDatabase) {
         for (kind, name, _) in &found {
             raw.execute_batch(&format!("DROP {kind} {name}")).unwrap();
         }
-        raw.execute_batch(SQLITE).unwrap();
+        raw.execute_batch(&of(SQLITE)).unwrap();
         for (_, _, sql) in &found {
             raw.execute_batch(sql).unwrap();
         }
@@ -86,11 +89,12 @@ async fn fill(database: &TestDatabase) {
         for row in &found {
             client.batch_execute(&format!("DROP INDEX {}", row.get::<_, String>(0))).await?;
         }
-        client.batch_execute(POSTGRES).await?;
+        client.batch_execute(&of(POSTGRES)).await?;
         for row in &found {
             client.batch_execute(row.get(1)).await?;
         }
-        Ok::<_, tokio_postgres::Error>(())
+        // What the planner knows must not lead it astray either.
+        client.batch_execute("VACUUM ANALYZE event").await
     };
     tokio::select! {
         filled = filling => filled.unwrap(),
@@ -120,27 +124,28 @@ async fn cost(store: &Store, query: &EventQuery) -> (usize, u64, bool) {
 }
 
 /// What each page held and examined, in words.
-async fn pages_cost_what_they_hold(database: TestDatabase) -> Vec<String> {
+async fn pages_cost_what_they_hold(database: TestDatabase, events: i64) -> Vec<String> {
     let mut said = Vec::new();
     let store = Store::open(&Options::server(database.url())).await.unwrap();
-    fill(&database).await;
+    fill(&database, events).await;
     let postgres = database.is_postgres();
     // An index entry on PostgreSQL, and the steps that one costs on SQLite.
     let (row, fixed) = if postgres { (1, 60) } else { (90, 8_000) };
     let cursor = |seq: i64| Start::After(Cursor { seq, ..Cursor::decode(&store.journal_cursor(tenant(), 0)).unwrap() });
-    let rare = usize::try_from(EVENTS / RARE_EVERY).unwrap();
+    let rare = usize::try_from(RARE).unwrap();
+    let one = (1..=events / 3).filter(|n| n % 200 == 7).count().min(200);
     let top = Some(workspace(0));
-    let end = cursor(EVENTS);
+    let end = cursor(events);
     let cases: [(&str, EventQuery, usize, u64); 9] = [
         ("a rare type", query(&["rare."], None, Start::First), rare, 40),
-        ("a rare type from the middle", query(&["rare."], None, cursor(EVENTS / 2)), rare / 2, 40),
+        ("a rare type from the middle", query(&["rare."], None, cursor(events / 2)), rare / 2, 40),
         ("a rare type backwards", query(&["rare."], None, Start::Tail), rare, 40),
         // Each of the twenty ranges may hold the whole page.
-        ("a subtree", query(&[], top, cursor(EVENTS / 2)), 200, 20 * 201 + 201),
+        ("a subtree", query(&[], top, Start::First), 200, 20 * 201 + 201),
         ("a subtree backwards", query(&[], top, Start::Tail), 200, 20 * 201 + 201),
         // Each of the forty is looked for in the subtree of twenty.
         ("a rare type in a subtree", query(&["rare."], top, Start::First), rare / 2, 40 * 20),
-        ("one type", query(&["kind_7.made"], None, cursor(EVENTS / 2)), 200, 2 * 201),
+        ("one type", query(&["kind_7.made"], None, Start::First), one, 2 * 201),
         ("nothing, from the first event on", query(&["never."], None, Start::First), 0, 0),
         ("a rare type at the end", query(&["rare."], None, end), 0, 0),
     ];
@@ -172,9 +177,11 @@ async fn pages_cost_what_they_hold(database: TestDatabase) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_of_two_million_events_costs_what_it_holds() {
+async fn a_page_costs_what_it_holds_in_a_journal_of_any_size() {
     Store::examine();
-    let sqlite = pages_cost_what_they_hold(TestDatabase::sqlite()).await;
-    let postgres = pages_cost_what_they_hold(TestDatabase::postgres().await).await;
-    println!("steps on SQLite: {sqlite:#?}\nindex entries on PostgreSQL: {postgres:#?}");
+    for events in [SMALL, LARGE] {
+        let sqlite = pages_cost_what_they_hold(TestDatabase::sqlite(), events).await;
+        let postgres = pages_cost_what_they_hold(TestDatabase::postgres().await, events).await;
+        println!("{events} events: steps on SQLite: {sqlite:#?}\nindex entries on PostgreSQL: {postgres:#?}");
+    }
 }
