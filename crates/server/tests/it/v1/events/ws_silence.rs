@@ -1,4 +1,6 @@
 //! Peers that are gone, deaf or slow.
+//!
+//! Broken on purpose: with a silence a thousand times as long the silent peer stays and its test fails.
 
 use std::time::Duration;
 
