@@ -55,6 +55,14 @@ impl JsonSchema for Json {
     }
 }
 
+impl Event {
+    /// The event's JSON in one line, as NDJSON needs it: line breaks between the tokens of its payload become spaces, and
+    /// inside a text JSON has none.
+    pub fn to_line(&self) -> Result<String, serde_json::Error> {
+        Ok(serde_json::to_string(self)?.replace(['\n', '\r'], " "))
+    }
+}
+
 /// An event of the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -161,4 +169,26 @@ pub struct EventAppended {
 pub struct EventsAppended {
     /// One item for each event, in the order of the request.
     pub items: Vec<EventAppended>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_holds_the_whole_event_whatever_breaks_its_payload_has() {
+        let payload = "{\n  \"a\": \"x\\ny\",\r\n \"b\": 1.50\n}";
+        let event = serde_json::json!({
+            "sequence": 1, "id": uuid::Uuid::nil(), "tenantId": uuid::Uuid::nil(), "type": "t.made", "schemaVersion": 1,
+            "entityType": "t", "entityId": "1", "payload": {}, "occurredAt": "2026-01-01T00:00:00.000Z", "cursor": "ec1_",
+        });
+        let mut event: Event = serde_json::from_value(event).unwrap();
+        event.payload = Json::parse(payload).unwrap();
+        let line = event.to_line().unwrap();
+        assert!(!line.contains(['\n', '\r']), "{line}");
+        let read: Event = serde_json::from_str(&line).unwrap();
+        let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(value(read.payload.text()), value(payload));
+        assert!(read.payload.text().contains("1.50"));
+    }
 }

@@ -17,6 +17,8 @@ pub const MAX_LEASES: i64 = 1000;
 /// Whether a text can name a consumer: 1 to 100 of letters, digits, `.`, `_`, `:` and `-`.
 pub fn is_consumer_name(name: &str) -> bool {
     (1..=100).contains(&name.len())
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name != "announcer"
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-'))
 }
 

@@ -45,6 +45,12 @@ impl Export {
         Ok(Self::File { file: new_file(path)?, written: 0 })
     }
 
+    /// That something can be written for this tenant, so that no prune begins that could not go on.
+    pub fn check(&self, tenant: TenantId) -> io::Result<()> {
+        let Self::Dir(dir) = self else { return Ok(()) };
+        writable(&dir.join(tenant.to_string()))
+    }
+
     /// Exports the next batch of the tenant's prune that is under way: up to where it may be deleted.
     pub async fn next_batch(&mut self, store: &Store, tenant: TenantId) -> Result<Position, PruneError> {
         if matches!(self, Self::None) {
@@ -75,6 +81,13 @@ impl Export {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Makes a directory for its owner only unless it is there, and that files can be made in it.
+pub fn writable(dir: &Path) -> io::Result<()> {
+    let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", dir.display()));
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(named)?;
+    tempfile::tempfile_in(dir).map(|_| ()).map_err(named)
 }
 
 /// A file that was not there before, for its owner only: it holds what events say.
@@ -165,9 +178,9 @@ impl Pages {
 
 /// An event as a line of an export.
 pub fn line(event: &Event) -> io::Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(event)?;
-    line.push(b'\n');
-    Ok(line)
+    let mut line = event.to_line()?;
+    line.push('\n');
+    Ok(line.into_bytes())
 }
 
 fn start(store: &Store, tenant: TenantId, after: Position) -> Result<Start, Error> {

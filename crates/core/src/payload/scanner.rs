@@ -128,7 +128,7 @@ impl<'a> Scanner<'a> {
 
     fn open(&mut self, frame: Frame) {
         if self.frames.len() == self.max_depth {
-            self.fault(format!("nested deeper than {} levels", self.max_depth));
+            self.fault("nested too deep".into());
         }
         self.frames.push(frame);
         self.at += 1;

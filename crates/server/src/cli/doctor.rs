@@ -110,6 +110,17 @@ async fn examine(args: &ServeArgs, findings: &mut Findings) {
         None => findings.ok("configuration", "can be read"),
     }
     data_dir(&config, findings);
+    if let Some(dir) = &config.journal.export_dir {
+        // What is not there yet is made below what is.
+        let place = dir.ancestors().find(|place| place.is_dir()).unwrap_or(dir);
+        match crate::export::writable(place) {
+            Ok(()) => findings.ok("export directory", format!("{} can be written", dir.display())),
+            Err(error) => {
+                let todo = "nothing is deleted until it can be written: give it to the user that the server runs as";
+                findings.fail("export directory", error.to_string(), todo);
+            }
+        }
+    }
     let store = match Store::open(&Options::command(config.database.url.expose())).await {
         Ok(store) => store,
         Err(error) => {

@@ -67,7 +67,7 @@ pub(super) async fn run(args: TailArgs) -> Result<()> {
 
 fn show(event: &Event, json: bool) -> Result<()> {
     if json {
-        return line(serde_json::to_string(event)?);
+        return line(event.to_line()?);
     }
     line(format!(
         "{}  {:>6}  {:<34} {}/{}  {}",
@@ -76,6 +76,6 @@ fn show(event: &Event, json: bool) -> Result<()> {
         event.event_type,
         event.entity_type,
         event.entity_id,
-        event.payload.text()
+        event.payload.text().replace(['\n', '\r'], " ")
     ))
 }

@@ -81,7 +81,8 @@ pub(super) type Pairs = Vec<(String, String)>;
 
 /// Decodes a raw query.
 pub(super) fn pairs(raw: &str) -> Result<Pairs, ApiError> {
-    let decode = |text| decode(text).ok_or_else(|| ApiError::invalid("the query is not percent-encoded UTF-8 text"));
+    let decode =
+        |text| decode(text).ok_or_else(|| ApiError::invalid("the query is not percent-encoded UTF-8 text without NUL"));
     raw.split('&')
         .filter(|pair| !pair.is_empty())
         .map(|pair| {
@@ -203,10 +204,10 @@ mod tests {
             ("entity_id=", "query parameter \"entity_id\" must not be empty"),
             ("limt=", "query parameter \"limt\" is unknown"),
             ("types=a&types=b&types=c", "query parameter \"types\" may be given at most 2 times"),
-            ("entityId=%zz", "the query is not percent-encoded UTF-8 text"),
-            ("entityId=%ff", "the query is not percent-encoded UTF-8 text"),
-            ("entityId=a%00", "the query is not percent-encoded UTF-8 text"),
-            ("entityId=%4", "the query is not percent-encoded UTF-8 text"),
+            ("entityId=%zz", "the query is not percent-encoded UTF-8 text without NUL"),
+            ("entityId=%ff", "the query is not percent-encoded UTF-8 text without NUL"),
+            ("entityId=a%00", "the query is not percent-encoded UTF-8 text without NUL"),
+            ("entityId=%4", "the query is not percent-encoded UTF-8 text without NUL"),
         ] {
             assert_eq!(filter(raw), Err(message.to_owned()), "{raw}");
         }

@@ -9,7 +9,7 @@ use courant_api::operations::{
     ConsumerView, JournalPrune, JournalPruned, JournalStatus, MAX_LEASE_DAYS, MAX_PRUNE, MAX_PRUNE_AGE_SECONDS,
     is_consumer_name,
 };
-use courant_api::{Cursor, Permission, Resource, Timestamp};
+use courant_api::{Cursor, ErrorCode, Permission, Resource, Timestamp};
 use courant_store::{Caller, Change, Changed, Error, PruneRequest, PruneStep, Store, WhenBlocked};
 
 use super::{Actor, require};
@@ -38,7 +38,10 @@ impl From<PruneError> for ApiError {
     fn from(error: PruneError) -> Self {
         match error {
             PruneError::Store(error) => error.into(),
-            PruneError::Export(_) => Self::internal(error),
+            PruneError::Export(_) => {
+                let message = "events cannot be exported, and so are not deleted; the server's log says why";
+                Self::new(ErrorCode::Unavailable, message).cause(error)
+            }
         }
     }
 }
@@ -84,7 +87,10 @@ pub async fn consumer_put(
 ) -> Result<ConsumerView, ApiError> {
     require(&actor.caller, Permission::EventsRead, &Resource::Tenant)?;
     if !is_consumer_name(&name) {
-        return Err(ApiError::invalid("a consumer's name has 1 to 100 letters, digits, `.`, `_`, `:` and `-`"));
+        return Err(ApiError::invalid(
+            "a consumer's name has 1 to 100 letters, digits, `.`, `_`, `:` and `-`, begins with a letter or digit, and is not \
+             announcer",
+        ));
     }
     let now = actor.change.now;
     if expires_at <= now || expires_at > now.plus_micros(MAX_LEASE_DAYS * DAY_US) {
@@ -109,6 +115,7 @@ pub async fn prune(
 ) -> Result<Changed<JournalPruned>, PruneError> {
     for _ in 0..TURNS {
         if !request.dry_run {
+            export.check(change.tenant_id)?;
             finish(store, &Change::by_server(change.tenant_id, change.now), export).await?;
         }
         let change = Change { now: clock::now(), ..change.clone() };

@@ -42,11 +42,12 @@ impl Health {
         standing.failing_since = change(standing.failing_since);
     }
 
-    /// The workers that have been failing for a while.
+    /// The workers that have been failing for a while, and without which the server is not fit to serve. Retention is
+    /// none of them: while it waits, reading and appending work as before, and its failures are counted.
     pub fn failing(&self) -> Vec<&'static str> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let long = |s: &Standing| s.failing_since.is_some_and(|since| since.elapsed() >= GRACE);
-        all.iter().filter(|(_, s)| long(s)).map(|(name, _)| *name).collect()
+        all.iter().filter(|(name, s)| **name != "retention" && long(s)).map(|(name, _)| *name).collect()
     }
 }
 

@@ -32,7 +32,9 @@ statements! { "retention":
     NTH = "SELECT seq FROM event WHERE tenant_id = $1 AND seq > $2 AND seq <= $3 ORDER BY seq LIMIT 1 OFFSET $4";
     FIRST_KEPT = "SELECT seq FROM event WHERE tenant_id = $1 AND seq > $2 AND seq <= $3 AND occurred_at >= $4
         ORDER BY seq LIMIT 1";
-    RANGE = "SELECT count(*), coalesce(max(seq), 0) FROM event WHERE tenant_id = $1 AND seq > $2 AND seq <= $3";
+    /// How many, where the last stands, and how many are not of retention itself.
+    RANGE = "SELECT count(*), coalesce(max(seq), 0), sum(CASE WHEN type = 'event_journal.pruned' THEN 0 ELSE 1 END)
+        FROM event WHERE tenant_id = $1 AND seq > $2 AND seq <= $3";
     NEXT_TIME = "SELECT occurred_at FROM event WHERE tenant_id = $1 AND seq > $2 AND seq <= $3 ORDER BY seq LIMIT 1";
     /// The events of one batch: how many, and where the last stands.
     BATCH = "SELECT count(*), coalesce(max(b.seq), 0) FROM (
@@ -148,7 +150,11 @@ async fn plan(tx: &mut Tx, tenant: TenantId, horizon: Position, request: &PruneR
     let kept = tx.query_opt(&FIRST_KEPT, params![tenant, floor, last, request.before]).await?;
     let end = kept.map_or(Ok(last), |row| row.get::<Position>(0).map(|seq| seq - 1))?;
     let range = tx.query_one(&RANGE, params![tenant, floor, end]).await?;
-    let (count, target) = (range.get(0)?, range.get::<Position>(1)?.max(floor));
+    let (mut count, mut target): (i64, _) = (range.get(0)?, range.get::<Position>(1)?.max(floor));
+    if request.blocked == WhenBlocked::StopThere && range.get::<Option<i64>>(2)?.unwrap_or(0) == 0 {
+        // On a schedule, what earlier prunes have told is no reason for another one, which would tell of itself again.
+        (count, target) = (0, floor);
+    }
     let next = tx.query_opt(&NEXT_TIME, params![tenant, target, horizon]).await?;
     let has_more = count > 0 && next.is_some_and(|row| row.get::<Timestamp>(0).is_ok_and(|t| t < request.before));
     Ok(Plan { floor, target, count, has_more })

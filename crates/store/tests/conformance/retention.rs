@@ -23,6 +23,7 @@ cases![
     a_prune_that_would_pass_the_announcer_deletes_nothing_and_names_it,
     a_prune_that_would_pass_a_lease_deletes_nothing_and_names_it,
     a_prune_on_schedule_goes_as_far_as_consumers_allow,
+    a_prune_on_schedule_leaves_what_only_tells_of_prunes,
     an_expired_lease_does_not_block,
     a_prune_cut_off_between_batches_is_ended_by_another_and_told_once,
     a_prune_waits_for_the_one_under_way,
@@ -221,6 +222,27 @@ async fn a_prune_on_schedule_goes_as_far_as_consumers_allow(world: World) {
     assert_eq!((blocked.deleted, &blocked.floor_cursor), (0, &before[5].cursor));
     let held = world.store.retention_held(tenant.id, at(100), at(5)).await.unwrap();
     assert_eq!((held.by_announcer, held.by_lease), (false, false), "nothing is that old");
+}
+
+async fn a_prune_on_schedule_leaves_what_only_tells_of_prunes(world: World) {
+    let tenant = world.tenant().await;
+    append(&world, &tenant, 1, 0..3).await;
+    let on_schedule = PruneRequest { blocked: WhenBlocked::StopThere, ..all_before(100) };
+    for (second, deleted) in [(10, 7), (20, 0), (30, 0)] {
+        announced(&world).await;
+        let begun = begin(&world.store, &tenant, second, on_schedule).await.unwrap();
+        assert_eq!(begun.deleted, deleted, "at {second}");
+        finish(&world.store, &tenant, second).await;
+    }
+    assert_eq!(told(&world, &tenant).await.len(), 1);
+    // By hand it goes, and so it does with others.
+    assert_eq!(
+        begin(&world.store, &tenant, 40, PruneRequest { dry_run: true, ..all_before(100) }).await.unwrap().deleted,
+        1
+    );
+    append(&world, &tenant, 50, 0..1).await;
+    announced(&world).await;
+    assert_eq!(begin(&world.store, &tenant, 60, on_schedule).await.unwrap().deleted, 2);
 }
 
 async fn an_expired_lease_does_not_block(world: World) {

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::app::App;
+use crate::clock;
 use crate::http::{Access, ApiError, Cx, Endpoint, Input, Reply};
 use crate::ops::{Actor, journal};
 
@@ -17,6 +18,8 @@ pub(super) const PLACE: &str = "the workspace given, else the tenant";
 /// 500 events with some kilobytes each; larger batches go in several requests.
 const APPEND_BYTES: usize = 16 * 1024 * 1024;
 const DEFAULT_LIMIT: i64 = 50;
+/// How far a client's clock may be ahead.
+const SKEW_US: i64 = 60_000_000;
 
 pub(super) fn endpoints() -> Vec<Endpoint<App>> {
     use ErrorCode as E;
@@ -101,7 +104,13 @@ async fn list(cx: Cx<App>, input: Input<(), ReadQuery, ()>) -> Result<Reply<Even
         (Some(cursor), ..) => (Start::After(decode(cursor)?), q.limit),
         (_, Some(cursor), ..) => (Start::Before(decode(cursor)?), q.limit),
         (.., Some(tail), _) => (Start::Tail, Some(tail)),
-        (.., Some(time)) => (Start::Since(time), q.limit),
+        (.., Some(time)) => {
+            // A page would end before that time, and its cursor would forget it.
+            if time > clock::now().plus_micros(SKEW_US) {
+                return Err(ApiError::invalid_parameter("since", "lies in the future"));
+            }
+            (Start::Since(time), q.limit)
+        }
         _ => (Start::First, q.limit),
     };
     let query = filter(&q.types, q.workspace_id, q.entity_type, q.entity_id, start)?;

@@ -45,7 +45,7 @@ async fn names_and_times_are_bounded(world: &World) {
     let tenant = world.tenant().await;
     let cursor = tenant.end().await;
     let body = |expires: String| json!({ "cursor": cursor, "expiresAt": expires });
-    for name in ["a%20b", "%C3%A9", "a%2Fb", &"n".repeat(101)] {
+    for name in ["a%20b", "%C3%A9", "a%2Fb", &"n".repeat(101), "announcer", ".hidden", "-a"] {
         tenant.put(&format!("/consumers/{name}"), &body(in_seconds(60))).await.refused(400, "invalid_request");
     }
     tenant.put(&format!("/consumers/{}", "n".repeat(100)), &body(in_seconds(60))).await.expect(200);

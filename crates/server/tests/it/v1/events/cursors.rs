@@ -159,8 +159,8 @@ async fn a_time_starts_at_the_first_event_appended_then_or_later(world: &World) 
         let first = all.iter().position(|e| time(e) >= since).unwrap();
         assert_eq!(read, all[first..], "{since}");
     }
-    assert_eq!(tenant.events("since=2126-01-01T00:00:00Z").await, Vec::<Value>::new());
-    for bad in ["yesterday", "2026-01-01", "17"] {
+    // A time that has not come would be forgotten with the first page.
+    for bad in ["yesterday", "2026-01-01", "17", "2126-01-01T00:00:00Z"] {
         let error = tenant.get(&format!("/events?since={bad}")).await.refused(400, "invalid_request");
         assert_eq!(error["details"]["parameter"], "since");
     }
