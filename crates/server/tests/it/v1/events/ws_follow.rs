@@ -2,7 +2,7 @@
 //!
 //! Broken on purpose: with batches that are taken although something lies before them (`fit` in `live.rs`), or without the
 //! empty batch for those who joined before the first look, waiting readers miss what came meanwhile: the unit tests of
-//! `live` and those of `wait` fail.
+//! `live` fail.
 
 use futures_util::future::join_all;
 
