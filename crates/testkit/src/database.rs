@@ -65,12 +65,13 @@ impl TestDatabase {
         }
     }
 
-    /// Raises every tenant's floor, as a prune does before it deletes.
+    /// Raises every tenant's floor and deletes what lies at or below it, as a prune does.
     pub async fn raise_floor(&self, floor: i64) {
         self.run(&format!(
             "UPDATE journal SET deleted_seq = {floor};
             INSERT INTO tenant_journal SELECT t.id, {floor}, {floor}, 0 FROM tenant t WHERE TRUE
-            ON CONFLICT (tenant_id) DO UPDATE SET floor_seq = {floor}"
+            ON CONFLICT (tenant_id) DO UPDATE SET floor_seq = {floor};
+            DELETE FROM event WHERE seq <= {floor}"
         ))
         .await;
     }
