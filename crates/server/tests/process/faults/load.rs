@@ -295,7 +295,9 @@ fn check(journal: &[Event], counts: &BTreeMap<usize, usize>, readers: &BTreeMap<
     assert_eq!(journal.iter().filter(|event| event.entity_type == "order").count(), of_producers);
     for (reader, seen) in readers {
         let due: Vec<_> = journal.iter().filter(|event| FILTERS[*reader].lets_pass(event)).collect();
-        let differs = seen.iter().zip(&due).position(|(seen, due)| seen != *due);
+        // A server that starts on SQLite spells cursors anew, which stay good.
+        let bare = |event: &Event| Event { cursor: String::new(), ..event.clone() };
+        let differs = seen.iter().zip(&due).position(|(seen, due)| bare(seen) != bare(due));
         assert_eq!((seen.len(), differs), (due.len(), None), "reader {reader}");
         assert_eq!(seen.last().map(|event| &event.id), journal.last().map(|event| &event.id));
     }
