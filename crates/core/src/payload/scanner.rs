@@ -219,7 +219,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Reads `uXXXX`.
+    /// Reads the `u` of an escape and its four hexadecimal digits.
     fn code_unit(&mut self) -> Result<u16, Syntax> {
         self.at += 1;
         let mut unit = 0;

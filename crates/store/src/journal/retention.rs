@@ -35,6 +35,7 @@ statements! { "retention":
     /// How many, where the last stands, and how many are not of retention itself.
     RANGE = "SELECT count(*), coalesce(max(seq), 0), sum(CASE WHEN type = 'event_journal.pruned' THEN 0 ELSE 1 END)
         FROM event WHERE tenant_id = $1 AND seq > $2 AND seq <= $3";
+    /// When the first event of the tenant after $2, up to $3, occurred.
     NEXT_TIME = "SELECT occurred_at FROM event WHERE tenant_id = $1 AND seq > $2 AND seq <= $3 ORDER BY seq LIMIT 1";
     /// The events of one batch: how many, and where the last stands.
     BATCH = "SELECT count(*), coalesce(max(b.seq), 0) FROM (

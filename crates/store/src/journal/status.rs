@@ -6,7 +6,7 @@ use courant_api::operations::{ConsumerKind, ConsumerStatus, HorizonHolder, Journ
 use courant_api::{TenantId, Timestamp};
 
 use super::Position;
-use super::retention::{ANNOUNCER, STATE};
+use super::retention::{ANNOUNCER, NEXT_TIME, STATE};
 use crate::db::{Dialect, Tx, params, statements};
 use crate::{Error, Store};
 
@@ -25,8 +25,6 @@ statements! { "status":
             AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
             AND (((l.classid::bigint & 65535) << 32) | l.objid::bigint) < $1
         ORDER BY (((l.classid::bigint & 65535) << 32) | l.objid::bigint), 5 DESC NULLS LAST LIMIT 20";
-    /// The first event of the tenant after $2, up to $3.
-    NEXT_TIME = "SELECT occurred_at FROM event WHERE tenant_id = $1 AND seq > $2 AND seq <= $3 ORDER BY seq LIMIT 1";
     LEASES = "SELECT c.name, c.seq, c.expires_at, (
             SELECT e.occurred_at FROM event e WHERE e.tenant_id = $1 AND e.seq > c.seq AND e.seq <= $2
             ORDER BY e.seq LIMIT 1)

@@ -21,25 +21,13 @@ use tokio::task::JoinSet;
 
 use crate::cases;
 use crate::gate::{Gate, Held};
-use crate::world::{Tenant, World, at, draft, now, query};
+use crate::world::{Chance, Tenant, World, at, draft, now, query};
 
 cases![a_journal_driven_at_random_keeps_its_promises];
 
 const STEPS: usize = 500;
 const TYPES: [&str; 5] = ["task.made", "task.done", "task_list.made", "note.made", "zebra.seen"];
 const PREFIXES: [&[&str]; 4] = [&[], &["task."], &["note.", "z"], &["never."]];
-
-/// Chance that is the same in every run (xorshift).
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % bound as u64).unwrap()
-    }
-}
 
 /// What is committed.
 #[derive(Clone, Debug)]

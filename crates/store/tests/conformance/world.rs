@@ -17,6 +17,18 @@ use courant_testkit::TestDatabase;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
+/// Chance that is the same in every run (xorshift).
+pub struct Chance(pub u64);
+
+impl Chance {
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % bound as u64).unwrap()
+    }
+}
+
 /// Which database a case runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {

@@ -10,22 +10,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::gate::{Gate, Held};
-use crate::world::{Engine, Ground, Raw, Tenant, after, draft, query};
+use crate::world::{Chance, Engine, Ground, Raw, Tenant, after, draft, query};
 
 const WRITERS: usize = 32;
 const APPENDS: usize = 12;
-
-/// Chance that is the same in every run (xorshift).
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % bound as u64).unwrap()
-    }
-}
 
 /// Follows its cursor and keeps the positions it was shown.
 struct Reader {
