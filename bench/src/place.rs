@@ -74,7 +74,7 @@ pub(crate) struct Tenant {
 
 impl Tenant {
     pub(crate) fn change(self) -> Change {
-        Change { actor_id: Some(self.principal), grants: Arc::from([]), ..Change::by_server(self.id, clock::now()) }
+        Change { actor_id: Some(self.principal), ..Change::by_server(self.id, clock::now()) }
     }
 }
 

@@ -31,7 +31,7 @@ async fn a_tenant_begins_with_an_administrator_and_its_key(world: World) {
 
     let caller = world.store.caller_by_key(key("first").hash, at(3)).await.unwrap().unwrap();
     assert_eq!((caller.tenant_id, caller.principal_id), (made.tenant_id, made.principal_id));
-    assert_eq!(caller.grants[..], [Grant { permission: Permission::All, resource: Resource::Tenant }]);
+    assert_eq!(caller.rights.grants(), [Grant::new(Permission::All, Resource::Tenant)]);
     let administrator = world.store.principal_get(made.tenant_id, made.principal_id).await.unwrap();
     assert_eq!((administrator.kind, administrator.status), (PrincipalKind::Human, PrincipalStatus::Active));
 
@@ -119,16 +119,16 @@ async fn a_grant_is_given_once_and_taken_back(world: World) {
     let tenant = world.tenant().await;
     let principal_id = world.principal(&tenant).await;
     now(world.store.api_key_create(tenant.change(), principal_id, key("theirs")).await.unwrap());
-    let held = async || world.store.caller_by_key(key("theirs").hash, at(0)).await.unwrap().unwrap().grants.to_vec();
+    let held =
+        async || world.store.caller_by_key(key("theirs").hash, at(0)).await.unwrap().unwrap().rights.grants().to_vec();
     assert_eq!(held().await, []);
     let begin = world.end(&tenant).await;
 
     let resource = Resource::NotificationIntegration("ops chat".into());
-    let new =
-        GrantCreate { principal_id, permission: Permission::NotificationIntegrationRead, resource: resource.clone() };
+    let new = GrantCreate::to(principal_id, Permission::NotificationIntegrationRead, resource.clone());
     let grant = now(world.store.grant_create(tenant.change_at(5), new.clone()).await.unwrap());
     assert_eq!(grant.created_at, at(5));
-    assert_eq!(held().await, [Grant { permission: new.permission, resource: resource.clone() }]);
+    assert_eq!(held().await, [Grant::new(new.permission, resource.clone())]);
     conflict(world.store.grant_create(tenant.change(), new.clone()).await);
     let listed = world.store.grant_list(tenant.id, None, 1).await.unwrap();
     assert_eq!((&listed.items[..], listed.next), (&[grant.clone()][..], Some(grant.id.uuid())));
