@@ -1,8 +1,8 @@
 //! Roles, who has them, and what the caller may do.
 
 use courant_api::access::{
-    AuthzCheck, AuthzChecked, MAX_CHECKS, MAX_NAME_CHARS, RoleAssignmentCreate, RoleAssignmentView,
-    RoleCreate, RoleHolder, RolePatch, RoleView, is_role_key,
+    AuthzCheck, AuthzChecked, MAX_CHECKS, MAX_NAME_CHARS, RoleAssignmentCreate, RoleAssignmentView, RoleCreate,
+    RoleHolder, RolePatch, RoleView, is_role_key,
 };
 use courant_api::{Permission, Resource, RoleAssignmentId, RoleId, WorkspaceId};
 use courant_store::{Caller, Changed, Page, PageKey};

@@ -233,11 +233,7 @@ impl Store {
 }
 
 /// The answers, in the order of the questions. On a workspace that the tenant does not have nobody may do anything.
-async fn answers(
-    tx: &mut Tx,
-    rights: &Rights,
-    questions: &[(Permission, Resource)],
-) -> Result<AuthzChecked, Error> {
+async fn answers(tx: &mut Tx, rights: &Rights, questions: &[(Permission, Resource)]) -> Result<AuthzChecked, Error> {
     let (mut items, mut unknown) = (Vec::with_capacity(questions.len()), Unknown::default());
     for (permission, resource) in questions {
         let path = path(tx, rights.tenant_id, resource).await?;

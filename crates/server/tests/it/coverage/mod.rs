@@ -3,6 +3,7 @@
 mod authorisation;
 mod document;
 mod foreign_ids;
+mod policy;
 mod routes;
 mod sockets;
 mod strictness;
