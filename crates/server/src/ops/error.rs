@@ -14,6 +14,20 @@ impl From<Error> for ApiError {
             Error::NotFound(what) => Self::not_found(what),
             Error::Conflict(message) => Self::new(ErrorCode::Conflict, message),
             Error::Denied { permission, resource } => Self::permission_denied(permission, &resource),
+            Error::Illegal(illegal) => Self::new(ErrorCode::IllegalTransition, text)
+                .detail("state", illegal.state)
+                .detail("wish", illegal.wish),
+            Error::StaleFencingToken { newest } => {
+                Self::new(ErrorCode::StaleFencingToken, text).detail("fencingToken", newest)
+            }
+            Error::Gated(approvals) => {
+                let pending: Vec<_> = approvals.iter().map(ToString::to_string).collect();
+                Self::new(ErrorCode::GatedByApproval, text).detail("pendingApprovals", pending)
+            }
+            Error::AlreadyDecided(status) => {
+                Self::new(ErrorCode::ApprovalAlreadyDecided, text).detail("status", status.as_str())
+            }
+            Error::NotEligible => Self::new(ErrorCode::NotEligible, text),
             Error::Undecided(_) => Self::authorization_unavailable(text),
             Error::VersionConflict { current } => {
                 Self::new(ErrorCode::VersionConflict, text).detail("currentVersion", current)
