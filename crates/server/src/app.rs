@@ -2,6 +2,7 @@
 //!
 //! Nothing here is a truth of its own: whatever is cached may be forgotten at any time, and is after seconds.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crate::clock;
 use crate::config::Journal;
 use crate::decision::DecisionPoint;
 use crate::http::socket::{HasSockets, Limits, Sockets};
-use crate::http::{ApiError, Authenticate};
+use crate::http::{ApiError, Authenticate, Throttle};
 use crate::live::Live;
 use crate::outbound::Outbound;
 use crate::secrets::{KeyRing, Secret, api_key};
@@ -28,6 +29,9 @@ use crate::work::Health;
 const CALLER_TTL: Duration = Duration::from_secs(2);
 /// A custom type is looked up again after this time; the schema of a version never changes.
 const TYPE_TTL: Duration = Duration::from_secs(1);
+
+/// Wrong bootstrap secrets that a client may send a second, and at once.
+const WRONG_SECRETS: (u32, u32) = (5, 10);
 
 /// A custom type with its payload check.
 pub struct KnownType {
@@ -65,6 +69,9 @@ pub struct App {
     pub journal: Journal,
     /// Who decides, when that is not the grants.
     pub decision_point: Option<Arc<DecisionPoint>>,
+    /// How many wrong bootstrap secrets each client has sent.
+    pub wrong_secrets: Throttle<Option<IpAddr>>,
+    requests: Option<Throttle<[u8; 32]>>,
     callers: Cache<Credential, Caller>,
     types: Cache<(TenantId, String), Arc<KnownType>>,
 }
@@ -92,6 +99,8 @@ impl App {
             stop,
             journal: Journal::default(),
             decision_point: None,
+            wrong_secrets: Throttle::new(WRONG_SECRETS.0, WRONG_SECRETS.1),
+            requests: None,
             callers: Cache::new(CALLER_TTL),
             types: Cache::new(TYPE_TTL),
         }
@@ -105,6 +114,11 @@ impl App {
     /// The same application with other limits of sockets; to be set before it has any.
     pub fn with_sockets(self, limits: Limits) -> Self {
         Self { sockets: Arc::new(Sockets::new(limits, self.stop.clone())), ..self }
+    }
+
+    /// The same with so many requests a second for each credential, and bursts of twice as many.
+    pub fn with_rate_limit(self, rate: Option<u32>) -> Self {
+        Self { requests: rate.map(|rate| Throttle::new(rate, rate.saturating_mul(2))), ..self }
     }
 
     /// Says that deliveries may be due.
@@ -135,6 +149,11 @@ impl Authenticate for App {
     async fn authenticate(&self, credential: Option<&str>) -> Result<Caller, ApiError> {
         let key = credential.filter(|c| c.starts_with(api_key::MARK)).ok_or_else(ApiError::unauthenticated)?;
         self.caller(Credential::ApiKey(api_key::hash(key))).await
+    }
+
+    fn count(&self, caller: &Caller) -> Result<(), ApiError> {
+        let Some(requests) = &self.requests else { return Ok(()) };
+        requests.take(caller.throttle_key()).map_err(ApiError::rate_limited)
     }
 }
 

@@ -7,6 +7,7 @@
 mod authorization;
 mod database;
 mod error;
+mod exchange;
 mod journal;
 mod layers;
 mod notify;
@@ -27,6 +28,7 @@ use crate::outbound::Egress;
 pub use authorization::{Authorization, AuthorizationArgs, AuthorizeMode};
 pub use database::{Database, DatabaseArgs};
 pub use error::ConfigError;
+pub use exchange::{Exchange, ExchangeArgs};
 pub use journal::{Journal, JournalArgs, Retention};
 use layers::Layers;
 pub use notify::{Notify, NotifyArgs};
@@ -42,6 +44,8 @@ const DEFAULT_FILE: &str = "courant.toml";
 pub struct Config {
     /// Where it listens, keeps its data and logs.
     pub server: Server,
+    /// Who is believed, answered and slowed down.
+    pub exchange: Exchange,
     /// Where events live.
     pub database: Database,
     /// How long events are kept.
@@ -63,6 +67,9 @@ pub struct ServeArgs {
     /// Flags of their section.
     #[command(flatten)]
     pub server: ServerArgs,
+    /// Flags of their section.
+    #[command(flatten)]
+    pub exchange: ExchangeArgs,
     /// Flags of their section.
     #[command(flatten)]
     pub database: DatabaseArgs,
@@ -87,6 +94,8 @@ pub struct ServeArgs {
 struct File {
     #[schemars(flatten)]
     server: ServerArgs,
+    #[schemars(flatten)]
+    exchange: ExchangeArgs,
     #[schemars(flatten)]
     database: DatabaseArgs,
     #[schemars(flatten)]
@@ -120,6 +129,7 @@ impl Config {
         let mut layers = Layers::new(env, file)?;
         let server = Server::resolve(&args.server, &mut layers)?;
         let config = Self {
+            exchange: Exchange::resolve(&args.exchange, &mut layers)?,
             database: Database::resolve(&args.database, &mut layers, &server.data_dir)?,
             journal: Journal::resolve(&args.journal, &mut layers)?,
             notify: Notify::resolve(&args.notify, &mut layers)?,

@@ -256,7 +256,7 @@ impl Route {
         use ErrorCode as E;
         let has = |code| match code {
             E::InvalidRequest | E::Internal | E::Unavailable => true,
-            E::Unauthenticated => !self.shape.public,
+            E::Unauthenticated | E::RateLimited => !self.shape.public,
             E::PermissionDenied => matches!(self.access, Some(Access::On(..))) && !self.socket,
             E::NotFound => path::parameters(self.path).next().is_some(),
             E::IdempotencyConflict | E::IdempotencyInFlight => self.idempotent,

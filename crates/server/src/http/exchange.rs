@@ -29,6 +29,9 @@ pub trait Authenticate: Send + Sync + 'static {
 
     /// Finds the caller of a bearer credential; none when the request has no usable one.
     fn authenticate(&self, credential: Option<&str>) -> impl Future<Output = Result<Self::Caller, ApiError>> + Send;
+
+    /// Counts a request of this caller, or refuses it for being one too many.
+    fn count(&self, caller: &Self::Caller) -> Result<(), ApiError>;
 }
 
 /// Who gets in: [`Signed`] or [`Open`].
@@ -39,10 +42,14 @@ pub trait Gate<A: Authenticate>: Send + 'static {
     const PUBLIC: bool;
 
     /// Lets the request in or refuses it.
-    fn admit(app: &A, credential: Option<&str>) -> impl Future<Output = Result<Self::Caller, ApiError>> + Send;
+    fn admit(
+        app: &A,
+        credential: Option<&str>,
+        request: &RequestMeta,
+    ) -> impl Future<Output = Result<Self::Caller, ApiError>> + Send;
 }
 
-/// Only authenticated callers get in.
+/// Only authenticated callers get in, and only as often as they may.
 #[derive(Debug)]
 pub struct Signed;
 
@@ -50,8 +57,10 @@ impl<A: Authenticate> Gate<A> for Signed {
     type Caller = A::Caller;
     const PUBLIC: bool = false;
 
-    fn admit(app: &A, credential: Option<&str>) -> impl Future<Output = Result<A::Caller, ApiError>> + Send {
-        app.authenticate(credential)
+    async fn admit(app: &A, credential: Option<&str>, _: &RequestMeta) -> Result<A::Caller, ApiError> {
+        let caller = app.authenticate(credential).await?;
+        app.count(&caller)?;
+        Ok(caller)
     }
 }
 
@@ -63,7 +72,7 @@ impl<A: Authenticate> Gate<A> for Open {
     type Caller = ();
     const PUBLIC: bool = true;
 
-    async fn admit(_: &A, _: Option<&str>) -> Result<(), ApiError> {
+    async fn admit(_: &A, _: Option<&str>, _: &RequestMeta) -> Result<(), ApiError> {
         Ok(())
     }
 }
@@ -142,7 +151,7 @@ where
         Box::pin(async move {
             let Call { app, route, meta, request } = call;
             let (mut parts, stream) = request.into_parts();
-            let caller = G::admit(&app, header::bearer(&parts.headers)).await?;
+            let caller = G::admit(&app, header::bearer(&parts.headers), &meta).await?;
 
             let path: P = path::read(&mut parts, route.missing).await?;
             let raw_query = parts.uri.query().unwrap_or_default();

@@ -58,6 +58,15 @@ pub struct Caller {
     pub expires_at: Option<Timestamp>,
 }
 
+impl Caller {
+    /// What their requests are counted under: one value for one credential.
+    pub fn throttle_key(&self) -> [u8; 32] {
+        match self.credential {
+            Credential::ApiKey(hash) => hash,
+        }
+    }
+}
+
 /// Where a list goes on: before this id, newest first.
 pub type PageKey = Option<Uuid>;
 
