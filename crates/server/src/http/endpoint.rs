@@ -252,6 +252,11 @@ impl Route {
         self.shape.body.is_some()
     }
 
+    /// Whether it answers `304` to those who have the current version.
+    pub(super) fn conditional(&self) -> bool {
+        self.etag && self.method == Method::GET
+    }
+
     pub(super) fn error_codes(&self) -> Vec<ErrorCode> {
         use ErrorCode as E;
         let has = |code| match code {
@@ -287,7 +292,7 @@ impl Route {
 
     /// In development an answer that the documentation lacks is a fault; in production it is only an answer.
     pub(super) fn assert_documented<R>(&self, reply: &Reply<R>) {
-        let (status, has_etag) = (reply.status(), reply.has_etag());
+        let (status, has_etag) = (reply.status(), reply.version().is_some());
         debug_assert!(
             self.etag || !has_etag,
             "{} {} answered an ETag, which its documentation lacks",

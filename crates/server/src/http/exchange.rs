@@ -87,8 +87,8 @@ pub struct Cx<A: Authenticate, G: Gate<A> = Signed> {
     pub request: RequestMeta,
     /// The idempotency key, on routes that honour one and when one was sent.
     pub idempotency: Option<IdempotencyRequest>,
-    /// The version that `If-Match` names, on routes of versioned resources.
-    pub if_match: Option<i64>,
+    /// The versions that `If-Match` names, on routes of versioned resources.
+    pub if_match: Option<Vec<i64>>,
 }
 
 /// An idempotency key and what it was sent with.
@@ -167,9 +167,12 @@ where
             });
             let if_match = if route.versioned { header::if_match(&parts.headers)? } else { None };
 
+            let conditional = route.conditional().then(|| parts.headers.clone());
             let cx = Cx { app, caller, request: meta, idempotency, if_match };
             let reply = handler(cx, Input { path, query, body }).await?;
             route.assert_documented(&reply);
+            let known = |version| conditional.is_some_and(|headers| header::knows(&headers, version));
+            let reply = if reply.version().is_some_and(known) { reply.not_modified() } else { reply };
             reply.into_response(route.produces)
         })
     }

@@ -63,8 +63,13 @@ impl<R> Reply<R> {
         self.status
     }
 
-    pub(super) fn has_etag(&self) -> bool {
-        self.version.is_some()
+    pub(super) fn version(&self) -> Option<i64> {
+        self.version
+    }
+
+    /// The same as `304` without a body, for a client that has this version.
+    pub(super) fn not_modified(self) -> Self {
+        Self { status: StatusCode::NOT_MODIFIED, content: Content::Empty, ..self }
     }
 }
 

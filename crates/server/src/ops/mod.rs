@@ -44,7 +44,7 @@ impl Actor {
                 .idempotency
                 .as_ref()
                 .map(|i| Idempotency { key: i.key.clone(), fingerprint: i.fingerprint }),
-            if_match: cx.if_match,
+            if_match: cx.if_match.clone(),
         };
         Self { caller: cx.caller.clone(), change }
     }

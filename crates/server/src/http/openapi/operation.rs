@@ -11,6 +11,9 @@ use crate::http::endpoint::{Access, Route};
 use crate::http::shape::properties;
 use crate::http::socket::{BEARER, CLOSE_CODES, PROTOCOL};
 
+/// A list of entity tags, or a star.
+const TAGS: &str = r#"^(\*|(W/)?"[!#-~]*"( *, *(W/)?"[!#-~]*")*)$"#;
+
 /// The operation of a route.
 pub(super) fn describe(route: &Route, schemas: &mut Schemas) -> Value {
     let mut operation = Map::new();
@@ -62,6 +65,9 @@ fn parameters(route: &Route, schemas: &mut Schemas) -> Vec<Value> {
     }
     if route.versioned {
         share("If-Match");
+    }
+    if route.conditional() {
+        share("If-None-Match");
     }
     share("X-Request-ID");
     share("X-Correlation-ID");
@@ -117,6 +123,11 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
     let mut responses = BTreeMap::new();
     for status in &route.statuses {
         responses.insert(status.as_u16(), success(route, *status, schemas));
+    }
+    if route.conditional() {
+        let headers = named_headers(&["X-Request-ID", "X-Correlation-ID", "ETag"]);
+        let description = "The version that `If-None-Match` names is the current one.";
+        responses.insert(304, json!({ "description": description, "headers": headers }));
     }
     let mut refusals: BTreeMap<u16, Vec<ErrorCode>> = BTreeMap::new();
     for code in route.error_codes() {
@@ -177,8 +188,14 @@ pub(super) fn shared_parameters() -> Value {
         ),
         (
             "If-Match",
-            "The ETag of the version that is meant; another current version is refused.",
-            json!({ "type": "string", "pattern": "^(\\*|\"[0-9]+\")$" }),
+            "The ETags of the versions that are meant, or `*`; another current version is refused. A weak tag never \
+             matches.",
+            json!({ "type": "string", "pattern": TAGS }),
+        ),
+        (
+            "If-None-Match",
+            "The ETags of versions that the client has; when one is current, the answer is `304` without a body.",
+            json!({ "type": "string", "pattern": TAGS }),
         ),
         ("X-Request-ID", "Identifies the request; made by the server when absent or unacceptable.", id_schema()),
         ("X-Correlation-ID", "Ties together what one undertaking causes; the request id when absent.", id_schema()),

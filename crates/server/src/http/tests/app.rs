@@ -133,7 +133,7 @@ async fn create(cx: Cx, mut input: Input<(), (), ThingCreate>) -> Result<Reply<T
 
 async fn patch(cx: Cx, input: Input<ThingPath, (), Comment>) -> Result<Reply<ThingView>, ApiError> {
     cx.app.note(format!("{:?} {:?}", cx.if_match, input.body.comment));
-    if cx.if_match == Some(1) {
+    if cx.if_match == Some(vec![1]) {
         return Err(ApiError::new(ErrorCode::VersionConflict, "the thing has version 7"));
     }
     Ok(Reply::ok(view("patched")))
