@@ -1,7 +1,6 @@
 //! Databases to measure on: each empty, its own, and gone after it.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use courant_api::access::TenantBootstrap;

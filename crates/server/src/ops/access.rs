@@ -1,4 +1,4 @@
-//! Tenants, principals, keys, workspaces and grants.
+//! Tenants, principals, keys, workspaces and grants; roles are in `roles`.
 
 use courant_api::access::{
     ApiKeyCreate, ApiKeyView, GrantCreate, GrantView, MAX_NAME_CHARS, PrincipalCreate, PrincipalPatch, PrincipalView,

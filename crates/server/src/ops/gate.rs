@@ -33,10 +33,22 @@ pub(super) async fn require(
     permission: Permission,
     resource: &Resource,
 ) -> Result<(), ApiError> {
-    if decided(app, || app.store.allows(&caller.rights, permission, resource)).await? {
-        return Ok(());
+    require_one_of(app, caller, &[permission], resource).await
+}
+
+/// Refuses a caller with none of the permissions on `resource`; the refusal names the first.
+pub(super) async fn require_one_of(
+    app: &App,
+    caller: &Caller,
+    permissions: &[Permission],
+    resource: &Resource,
+) -> Result<(), ApiError> {
+    for &permission in permissions {
+        if decided(app, || app.store.allows(&caller.rights, permission, resource)).await? {
+            return Ok(());
+        }
     }
-    Err(ApiError::permission_denied(permission, resource))
+    Err(ApiError::permission_denied(permissions[0], resource))
 }
 
 /// Refuses a caller who holds `permission` on nothing. An external decision point is asked about rows alone; then

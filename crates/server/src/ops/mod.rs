@@ -9,10 +9,11 @@ mod gate;
 pub mod journal;
 pub mod notify;
 pub mod retention;
+pub mod roles;
 pub mod stream;
 mod text;
 
-use gate::{decided, found_any, require, require_any};
+use gate::{decided, found_any, require, require_any, require_one_of};
 use journal::place;
 
 use courant_store::{Caller, Change, Idempotency};

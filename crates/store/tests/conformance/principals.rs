@@ -149,7 +149,7 @@ async fn a_grant_needs_its_principal_and_its_workspace(world: World) {
     let tenant = world.tenant().await;
     let begin = world.end(&tenant).await;
     let absent = uuid::Uuid::from_u128(4);
-    let new = |principal_id, resource| GrantCreate { principal_id, permission: Permission::EventsRead, resource };
+    let new = |principal_id, resource| GrantCreate::to(principal_id, Permission::EventsRead, resource);
     not_found(world.store.grant_create(tenant.change(), new(absent.into(), Resource::Tenant)).await);
     let nowhere = Resource::Workspace(absent.into());
     not_found(world.store.grant_create(tenant.change(), new(tenant.admin, nowhere)).await);
@@ -163,18 +163,22 @@ async fn nobody_hands_out_more_than_they_hold(world: World) {
     let held = [(Permission::EventsRead, ops.clone()), (Permission::GrantsManage, Resource::Tenant)];
     let handed = async |permission, resource: &Resource| {
         let principal_id = world.principal(&tenant).await;
-        let new = GrantCreate { principal_id, permission, resource: resource.clone() };
+        let new = GrantCreate::to(principal_id, permission, resource.clone());
         let granted = world.store.grant_create(tenant.change_with(&held), new.clone()).await;
         // A key for somebody who has the grant already comes to the same.
         let principal_id = world.principal(&tenant).await;
-        now(world.store.grant_create(tenant.change(), GrantCreate { principal_id, ..new }).await.unwrap());
+        now(world
+            .store
+            .grant_create(tenant.change(), GrantCreate { principal_id: Some(principal_id), ..new })
+            .await
+            .unwrap());
         let keyed = world
             .store
             .api_key_create(tenant.change_with(&held), principal_id, key(&principal_id.uuid().simple().to_string()))
             .await;
         match (granted, keyed) {
             (Ok(_), Ok(_)) => true,
-            (Err(Error::Denied), Err(Error::Denied)) => false,
+            (Err(Error::Denied { .. }), Err(Error::Denied { .. })) => false,
             unlike => panic!("{permission} {resource}: {unlike:?}"),
         }
     };
@@ -192,7 +196,7 @@ async fn nobody_hands_out_more_than_they_hold(world: World) {
         assert!(!handed(permission, resource).await, "{permission} {resource}");
     }
     let denied = world.store.api_key_create(tenant.change_with(&held), tenant.admin, key("admin's")).await;
-    assert!(matches!(denied, Err(Error::Denied)), "{denied:?}");
+    assert!(matches!(denied, Err(Error::Denied { .. })), "{denied:?}");
     let by_command = Change::by_server(tenant.id, at(1));
     now(world.store.api_key_create(by_command, tenant.admin, key("admin's")).await.unwrap());
 }

@@ -174,7 +174,7 @@ pub fn conflict<T>(outcome: Result<T, Error>) {
 
 #[track_caller]
 pub fn denied<T>(outcome: Result<T, Error>) {
-    assert!(matches!(outcome, Err(Error::Denied)), "{:?}", outcome.err());
+    assert!(matches!(outcome, Err(Error::Denied { .. })), "{:?}", outcome.err());
 }
 
 impl World {
