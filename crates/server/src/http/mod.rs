@@ -19,6 +19,7 @@ mod observe;
 pub mod openapi;
 mod path;
 mod query;
+pub mod reference;
 mod reply;
 mod request_id;
 mod router;

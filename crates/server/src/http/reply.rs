@@ -15,6 +15,7 @@ pub struct Reply<R> {
     status: StatusCode,
     version: Option<i64>,
     replayed: bool,
+    policy: Option<&'static str>,
     content: Content<R>,
 }
 
@@ -27,7 +28,7 @@ enum Content<R> {
 
 impl<R> Reply<R> {
     fn new(status: StatusCode, content: Content<R>) -> Self {
-        Self { status, version: None, replayed: false, content }
+        Self { status, version: None, replayed: false, policy: None, content }
     }
 
     /// `200` with this body.
@@ -50,6 +51,12 @@ impl<R> Reply<R> {
     /// The version of the resource in the body, sent as its `ETag`.
     pub fn etag(mut self, version: i64) -> Self {
         self.version = Some(version);
+        self
+    }
+
+    /// What a browser may do with it, when that is more than nothing: its `Content-Security-Policy`.
+    pub fn policy(mut self, policy: &'static str) -> Self {
+        self.policy = Some(policy);
         self
     }
 
@@ -97,6 +104,9 @@ impl<R: Serialize> Reply<R> {
         if let Some(version) = self.version {
             let tag = HeaderValue::from_str(&format!("\"{version}\"")).map_err(ApiError::internal)?;
             headers.insert(header::ETAG, tag);
+        }
+        if let Some(policy) = self.policy {
+            headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
         }
         if self.replayed {
             headers.insert(IDEMPOTENCY_REPLAYED, HeaderValue::from_static("true"));
