@@ -79,7 +79,9 @@ impl Running {
         let sockets = socket::Limits { sockets: config.server.max_sockets, ..parts.sockets };
         let mut app = App::new(store, Arc::new(ring), bootstrap_secret, settings, outbound);
         app.decision_point = decision_point;
-        let app = Arc::new(app.with_journal(config.journal.clone()).with_sockets(sockets).with_rate_limit(config.exchange.rate_limit));
+        let app = Arc::new(
+            app.with_journal(config.journal.clone()).with_sockets(sockets).with_rate_limit(config.exchange.rate_limit),
+        );
 
         let listener = TcpListener::bind(config.server.listen)
             .await

@@ -142,7 +142,10 @@ mod tests {
     #[test]
     fn a_proxy_is_a_network_or_an_address() {
         let TrustedProxies(nets) = "10.0.0.0/8, 192.0.2.7,fd00::/8".parse().unwrap();
-        assert_eq!(nets.iter().map(ToString::to_string).collect::<Vec<_>>(), ["10.0.0.0/8", "192.0.2.7/32", "fd00::/8"]);
+        assert_eq!(
+            nets.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["10.0.0.0/8", "192.0.2.7/32", "fd00::/8"]
+        );
         assert_eq!("".parse(), Ok(TrustedProxies(Vec::new())));
         for bad in ["proxy", "10.0.0.0/33", "10.0.0.0/8,", ","] {
             assert!(bad.parse::<TrustedProxies>().is_err(), "{bad}");

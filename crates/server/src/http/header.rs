@@ -166,9 +166,21 @@ mod tests {
     #[test]
     fn if_match_that_is_no_list_is_refused() {
         let many = vec!["\"1\""; 101].join(",");
-        for bad in
-            ["", ",", "3", "\"3", "3\"", "w/\"3\"", "W/3", "\"3\" \"4\"", "\"3\"x", "*, \"3\"", "\"a b\"", "\"\u{e9}\"", &many]
-        {
+        for bad in [
+            "",
+            ",",
+            "3",
+            "\"3",
+            "3\"",
+            "w/\"3\"",
+            "W/3",
+            "\"3\" \"4\"",
+            "\"3\"x",
+            "*, \"3\"",
+            "\"a b\"",
+            "\"\u{e9}\"",
+            &many,
+        ] {
             assert!(if_match(&with(&header::IF_MATCH, &[bad])).is_err(), "{bad}");
         }
         assert!(if_match(&with(&header::IF_MATCH, &["*", "\"3\""])).is_err());

@@ -22,7 +22,12 @@ async fn preflight(api: &Api, path: &str, origin: &str) -> Reply {
 }
 
 fn cors_headers(reply: &Reply) -> Vec<&str> {
-    reply.headers.keys().map(http::HeaderName::as_str).filter(|n| n.starts_with("access-control") || *n == "vary").collect()
+    reply
+        .headers
+        .keys()
+        .map(http::HeaderName::as_str)
+        .filter(|n| n.starts_with("access-control") || *n == "vary")
+        .collect()
 }
 
 async fn a_key_over_its_rate_is_told_when_to_come_back_and_others_are_not_slowed(world: &World) {

@@ -141,7 +141,9 @@ async fn a_handler_sees_where_the_request_comes_from() {
     let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let headers = [("x-request-id", "r"), ("traceparent", trace)];
     server.ask(Method::POST, &format!("/api/v1/things/{ID}:claim"), &headers, "").await;
-    let expected = format!(r#"RequestMeta {{ request_id: "r", correlation_id: "r", traceparent: Some("{trace}"), client: None }}"#);
+    let expected = format!(
+        r#"RequestMeta {{ request_id: "r", correlation_id: "r", traceparent: Some("{trace}"), client: None }}"#
+    );
     assert_eq!(server.seen(), [expected]);
 }
 
