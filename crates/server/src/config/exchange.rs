@@ -113,6 +113,9 @@ fn origin(item: &str) -> Result<HeaderValue, ValueProblem> {
     if item == "*" {
         return Err(ValueProblem::new("`*` would let every page on the web read answers; name the origins that may"));
     }
+    if item.contains('*') {
+        return Err(ValueProblem::new(&format!("`{item}` is a pattern; name each origin that may read answers")));
+    }
     let written = Url::parse(item).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let problem = match written.map(|url| url.origin().ascii_serialization()) {
         Some(origin) if origin == item => {
@@ -166,7 +169,7 @@ mod tests {
             ("https://app.example.com/", "`https://app.example.com` is"),
             ("https://app.example.com:443", "`https://app.example.com` is"),
             ("https://App.example.com", "`https://app.example.com` is"),
-            ("https://*.example.com", "origin"),
+            ("https://*.example.com", "is a pattern"),
         ] {
             let problem = bad.parse::<CorsOrigins>().unwrap_err().to_string();
             assert!(problem.contains(told), "{problem}");
