@@ -44,14 +44,9 @@ async fn document(_: Cx<App, Open>, _: Input<(), (), ()>) -> Result<Reply<serde_
 
 /// The page is made when it is first asked for, and kept.
 async fn read_reference(_: Cx<App, Open>, _: Input<(), (), ()>) -> Result<Reply<String>, ApiError> {
-    static PAGE: OnceLock<String> = OnceLock::new();
-    let page = match PAGE.get() {
-        Some(page) => page,
-        None => {
-            let made = reference::page(&openapi::document(&super::endpoints())).map_err(ApiError::internal)?;
-            PAGE.get_or_init(|| made)
-        }
-    };
+    static PAGE: OnceLock<Result<String, String>> = OnceLock::new();
+    let made = || reference::page(&openapi::document(&super::endpoints())).map_err(|error| error.to_string());
+    let page = PAGE.get_or_init(made).as_ref().map_err(|error| ApiError::internal(error.as_str()))?;
     Ok(Reply::text(StatusCode::OK, page.clone()).policy(reference::policy()))
 }
 
