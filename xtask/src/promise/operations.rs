@@ -150,6 +150,7 @@ mod tests {
                     "required": ["id"],
                     "properties": {
                         "id": { "type": "string" },
+                        "free": { "type": "object", "additionalProperties": true },
                         "state": { "enum": ["on", "off"] },
                         "parts": { "type": "array", "items": { "$ref": "#/components/schemas/Thing" } },
                     },

@@ -72,6 +72,7 @@ impl<'a> Comparison<'a> {
         }
         for name in names.into_iter().filter(|name| !FOR_PEOPLE.contains(&name.as_str())) {
             match (name.as_str(), old.get(name), new.get(name)) {
+                (_, Some(Value::Bool(old)), Some(Value::Bool(new))) if old == new => {}
                 (_, old, new) if old == new && !holds_schemas(name) => {}
                 ("type", old, new) => self.types(at, side, old, new),
                 ("enum" | "const", ..) => {
