@@ -7,12 +7,17 @@ use crate::{ApiKeyId, GrantId, Permission, PrincipalId, Resource, TenantId, Time
 
 /// Longest name or display name, in characters.
 pub const MAX_NAME_CHARS: usize = 200;
+/// How a text without control characters looks.
+pub const LINE_PATTERN: &str = r"^[^\x00-\x1f\x7f-\x9f]*$";
+/// How a name looks: it neither begins nor ends with white space and holds no control character.
+pub const NAME_PATTERN: &str = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?$";
 
 /// The body of `POST /bootstrap`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TenantBootstrap {
     /// The tenant's name: 1 to 200 characters.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = NAME_PATTERN))]
     pub name: String,
 }
 
@@ -57,6 +62,7 @@ pub struct PrincipalCreate {
     /// Human, service or agent.
     pub kind: PrincipalKind,
     /// 1 to 200 characters.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = NAME_PATTERN))]
     pub display_name: String,
 }
 
@@ -66,6 +72,7 @@ pub struct PrincipalCreate {
 pub struct PrincipalPatch {
     /// 1 to 200 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = NAME_PATTERN))]
     pub display_name: Option<String>,
     /// Disable or enable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,6 +133,7 @@ pub struct ApiKeyView {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WorkspaceCreate {
     /// 1 to 200 characters.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = NAME_PATTERN))]
     pub name: String,
     /// Its parent; absent: the top.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,12 +146,15 @@ pub struct WorkspaceCreate {
 pub struct WorkspacePatch {
     /// 1 to 200 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = NAME_PATTERN))]
     pub name: Option<String>,
 }
 
 /// Where a workspace moves.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+// For an `Option` that must be there, the derive has no word that leaves it null.
+#[schemars(extend("required" = ["parentId"]))]
 pub struct WorkspaceMove {
     /// The new parent; null: the top.
     #[serde(deserialize_with = "present")]

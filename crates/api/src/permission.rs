@@ -168,7 +168,8 @@ impl JsonSchema for Resource {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "string",
-            "pattern": "^(tenant|workspace:.+|notification_integration:.+)$",
+            "pattern": "^(tenant|workspace:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\
+                notification_integration:[A-Za-z0-9._-]([A-Za-z0-9._ -]{0,98}[A-Za-z0-9._-])?)$",
             "description": "tenant, workspace:<id> or notification_integration:<name>"
         })
     }

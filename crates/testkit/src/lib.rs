@@ -8,6 +8,7 @@ mod eventually;
 pub mod postgres;
 pub mod proxy;
 pub mod receiver;
+pub mod wire;
 
 pub use backends::{Backends, Which};
 pub use database::TestDatabase;

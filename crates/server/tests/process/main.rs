@@ -10,6 +10,7 @@ mod faults;
 mod journal;
 mod killed;
 mod peers;
+mod schemathesis;
 mod sockets;
 mod start;
 mod support;
