@@ -1,7 +1,6 @@
 //! Databases to measure on: each empty, its own, and gone after it.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use courant_api::access::TenantBootstrap;
@@ -74,7 +73,7 @@ pub(crate) struct Tenant {
 
 impl Tenant {
     pub(crate) fn change(self) -> Change {
-        Change { actor_id: Some(self.principal), grants: Arc::from([]), ..Change::by_server(self.id, clock::now()) }
+        Change { actor_id: Some(self.principal), ..Change::by_server(self.id, clock::now()) }
     }
 }
 

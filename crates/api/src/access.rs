@@ -1,9 +1,11 @@
-//! Tenants, principals, keys, workspaces and grants on the wire.
+//! Tenants, principals, keys, workspaces, roles and grants on the wire.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ApiKeyId, GrantId, Permission, PrincipalId, Resource, TenantId, Timestamp, WorkspaceId};
+use crate::{
+    ApiKeyId, GrantId, Permission, PrincipalId, Resource, RoleAssignmentId, RoleId, TenantId, Timestamp, WorkspaceId,
+};
 
 /// Longest name or display name, in characters.
 pub const MAX_NAME_CHARS: usize = 200;
@@ -11,6 +13,8 @@ pub const MAX_NAME_CHARS: usize = 200;
 pub const LINE_PATTERN: &str = r"^[^\x00-\x1f\x7f-\x9f]*$";
 /// How a name looks: it neither begins nor ends with white space and holds no control character.
 pub const NAME_PATTERN: &str = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?$";
+/// Most questions of one `POST /authz:check`.
+pub const MAX_CHECKS: usize = 100;
 
 /// The body of `POST /bootstrap`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -190,12 +194,23 @@ pub struct WorkspaceView {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GrantCreate {
-    /// Who gets it.
-    pub principal_id: PrincipalId,
+    /// Which principal gets it; or else `roleId`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub principal_id: Option<PrincipalId>,
+    /// Which role gets it; or else `principalId`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role_id: Option<RoleId>,
     /// What it allows.
     pub permission: Permission,
-    /// On what: `tenant`, `workspace:<id>` or `notification_integration:<name>`.
+    /// On what: `tenant`, `workspace:<id>` or `notification_integration:<name or pattern>`.
     pub resource: Resource,
+}
+
+impl GrantCreate {
+    /// A grant to a principal.
+    pub fn to(principal_id: PrincipalId, permission: Permission, resource: Resource) -> Self {
+        Self { principal_id: Some(principal_id), role_id: None, permission, resource }
+    }
 }
 
 /// A grant.
@@ -204,12 +219,143 @@ pub struct GrantCreate {
 pub struct GrantView {
     /// Its id.
     pub id: GrantId,
-    /// Who holds it.
-    pub principal_id: PrincipalId,
+    /// Which principal holds it; null when a role does.
+    pub principal_id: Option<PrincipalId>,
+    /// Which role holds it; null when a principal does.
+    pub role_id: Option<RoleId>,
     /// What it allows.
     pub permission: Permission,
     /// On what.
     pub resource: Resource,
     /// When it was granted.
     pub created_at: Timestamp,
+}
+
+/// A new role.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RoleCreate {
+    /// Unique in the tenant and for ever the same: 1 to 100 lower-case letters, digits, `.`, `_` and `-`, the first a
+    /// letter.
+    #[schemars(regex(pattern = "^[a-z][a-z0-9._-]{0,99}$"))]
+    pub key: String,
+    /// What people call it: 1 to 200 characters.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = NAME_PATTERN))]
+    pub name: String,
+    /// The workspace that it belongs to; absent: the tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<WorkspaceId>,
+}
+
+/// Whether a text can be a role's key.
+pub fn is_role_key(key: &str) -> bool {
+    let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'_' | b'-');
+    (1..=100).contains(&key.len()) && key.starts_with(|c: char| c.is_ascii_lowercase()) && key.bytes().all(inner)
+}
+
+/// Changes to a role.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RolePatch {
+    /// 1 to 200 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = NAME_PATTERN))]
+    pub name: Option<String>,
+}
+
+/// A role: its grants count for those it is assigned to, within the subtree where it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RoleView {
+    /// Its id.
+    pub id: RoleId,
+    /// Unique in the tenant.
+    pub key: String,
+    /// What people call it.
+    pub name: String,
+    /// The workspace that it belongs to; null: the tenant.
+    pub workspace_id: Option<WorkspaceId>,
+    /// Grows with every change.
+    pub version: i64,
+    /// When it was created.
+    pub created_at: Timestamp,
+}
+
+/// Somebody gets a role.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RoleAssignmentCreate {
+    /// Who.
+    pub principal_id: PrincipalId,
+    /// The workspace in whose subtree the role counts; absent: the tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<WorkspaceId>,
+}
+
+/// A role that somebody has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RoleAssignmentView {
+    /// Its id.
+    pub id: RoleAssignmentId,
+    /// Which role.
+    pub role_id: RoleId,
+    /// Who has it.
+    pub principal_id: PrincipalId,
+    /// The workspace in whose subtree it counts; null: the tenant.
+    pub workspace_id: Option<WorkspaceId>,
+    /// When it was assigned.
+    pub created_at: Timestamp,
+}
+
+/// A principal who holds a role at a place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RoleHolder {
+    /// Its id.
+    pub id: PrincipalId,
+    /// Human, service or agent.
+    pub kind: PrincipalKind,
+    /// What people call it.
+    pub display_name: String,
+    /// Active or disabled: whoever asks decides whether that matters.
+    pub status: PrincipalStatus,
+}
+
+/// Questions about what the caller may do.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AuthzCheck {
+    /// 1 to 100 questions.
+    #[schemars(length(min = 1, max = 100))]
+    pub checks: Vec<AuthzQuestion>,
+}
+
+/// May the caller do this?
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AuthzQuestion {
+    /// What.
+    pub permission: Permission,
+    /// On what.
+    pub resource: Resource,
+}
+
+/// The answers, in the order of the questions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AuthzChecked {
+    /// One answer a question.
+    pub items: Vec<AuthzAnswer>,
+}
+
+/// Whether the caller may do it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AuthzAnswer {
+    /// What was asked.
+    pub permission: Permission,
+    /// On what.
+    pub resource: Resource,
+    /// Whether a request that needs it would pass; false for a workspace that the tenant does not have.
+    pub allowed: bool,
 }

@@ -50,7 +50,9 @@ macro_rules! error_codes {
 error_codes! {
     InvalidRequest = 400, "A parameter, field or header is unknown, missing, of the wrong type or out of range, or the body is not JSON text; the message names it.";
     Unauthenticated = 401, "No credential, or one that is unknown, expired or revoked.";
-    PermissionDenied = 403, "The caller lacks the permission on this resource.";
+    PermissionDenied = 403, "The caller lacks the permission on this resource, or the token's scope does not reach it.";
+    PurposeRefRequired = 403, "A token for one decision must name it: purpose_ref approval:<id>.";
+    OutsidePurpose = 403, "A token for one decision may do nothing else.";
     ReservedEventType = 403, "The type, or its first segment, belongs to the core catalogue.";
     NotFound = 404, "No such resource in the caller's tenant.";
     MethodNotAllowed = 405, "The path exists, but not with this method.";
@@ -71,11 +73,13 @@ error_codes! {
     CursorBelowJournalFloor = 422, "Retention has deleted the cursor's position; details.floorCursor is the first readable one.";
     ConflictingCursors = 422, "More than one of cursor, before, tail and since.";
     InvalidEventTypeFilter = 422, "A type prefix is malformed, or there are more than 20.";
+    IdempotencyKeyRequired = 422, "A token for one decision is used under an Idempotency-Key.";
     UnknownEventType = 422, "The type is not in the catalogue.";
     InvalidEventPayload = 422, "A payload fails its schema or cannot be kept; details.errors hold a JSON pointer for each fault.";
     InvalidSchema = 422, "The schema of an event type is not a JSON Schema 2020-12 that this server accepts.";
     RateLimited = 429, "Too many requests; Retry-After says when to come back.";
     Internal = 500, "A fault of the server; the X-Request-ID header finds it in the log.";
+    AuthorizationUnavailable = 503, "The policy service has given no decision; safe to repeat.";
     Unavailable = 503, "The server or its database cannot take the request now; safe to repeat.";
     OutcomeUnknown = 503, "The connection to the database was lost at commit: it may or may not have happened; safe to repeat under its key or ids.";
 }

@@ -64,8 +64,12 @@ ids! {
     WorkspaceId,
     /// An event of the journal; given by its producer or made by the server.
     EventId,
-    /// A grant of one permission on one resource to one principal.
+    /// A grant of one permission on one resource to one principal or role.
     GrantId,
+    /// A role: grants with a name, for those it is assigned to.
+    RoleId,
+    /// The assignment of a role to one principal, on the tenant or a workspace.
+    RoleAssignmentId,
     /// An API key (its record, never its secret).
     ApiKeyId,
     /// A notification integration: where notifications of a tenant go.

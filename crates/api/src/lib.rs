@@ -23,7 +23,9 @@ pub mod time;
 pub use cursor::{Cursor, CursorError};
 pub use error::{ErrorBody, ErrorCode};
 pub use event::{Event, EventAppend};
-pub use ids::{ApiKeyId, DeliveryId, EventId, GrantId, IntegrationId, PrincipalId, TenantId, WorkspaceId};
+pub use ids::{
+    ApiKeyId, DeliveryId, EventId, GrantId, IntegrationId, PrincipalId, RoleAssignmentId, RoleId, TenantId, WorkspaceId,
+};
 pub use page::Page;
-pub use permission::{Permission, Resource};
+pub use permission::{Permission, Resource, Scope};
 pub use time::Timestamp;

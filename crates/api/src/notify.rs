@@ -22,6 +22,11 @@ pub fn is_integration_name(name: &str) -> bool {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b' '))
 }
 
+/// A name, or one in which `*` stands for any characters: what a grant may name.
+pub fn is_integration_pattern(text: &str) -> bool {
+    is_integration_name(text) || (text.contains('*') && is_integration_name(&text.replace('*', "_")))
+}
+
 /// A new integration.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -8,8 +8,35 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::WorkspaceId;
 
+/// How far a token may go, whatever its principal holds. Each scope holds those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// `control-plane:read`: see.
+    Read,
+    /// `control-plane:write`: see, and do the platform's work.
+    Write,
+    /// `control-plane:admin`: everything, who may do what included.
+    Admin,
+}
+
+impl Scope {
+    /// Every scope, the narrowest first.
+    pub const LIST: &'static [Self] = &[Self::Read, Self::Write, Self::Admin];
+    /// The scope of a token for one decision, which wins over the others.
+    pub const DECIDE: &'static str = "control-plane:decide";
+
+    /// As a token has it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "control-plane:read",
+            Self::Write => "control-plane:write",
+            Self::Admin => "control-plane:admin",
+        }
+    }
+}
+
 macro_rules! permissions {
-    ($($name:ident = $text:literal, $meaning:literal;)+) => {
+    ($($name:ident = $text:literal, $scope:ident, $meaning:literal;)+) => {
         /// What somebody may do: `<resource>.<verb>`, or `*` for everything.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Permission {
@@ -31,30 +58,39 @@ macro_rules! permissions {
             pub const fn meaning(self) -> &'static str {
                 match self { Self::All => "Everything.", $(Self::$name => $meaning),+ }
             }
+
+            /// The narrowest scope of a token that reaches it.
+            pub const fn scope(self) -> Scope {
+                match self { Self::All => Scope::Admin, $(Self::$name => Scope::$scope),+ }
+            }
         }
     };
 }
 
 permissions! {
-    OrgRead = "org.read", "Read facts about the tenant.";
-    EventsRead = "events.read", "Read the journal.";
-    EventsAppend = "events.append", "Append events of custom types.";
-    EventTypesRead = "event_types.read", "Read the catalogue of event types.";
-    EventTypesManage = "event_types.manage", "Register custom event types and their versions.";
-    PrincipalsRead = "principals.read", "Read principals.";
-    PrincipalsManage = "principals.manage", "Create, update and disable principals.";
-    ApiKeysRead = "api_keys.read", "Read API keys (never their secrets).";
-    ApiKeysManage = "api_keys.manage", "Revoke API keys, and create them for principals all of whose grants one holds.";
-    GrantsRead = "grants.read", "Read grants.";
-    GrantsManage = "grants.manage", "Revoke grants, and create those of permissions that one holds on the same resource.";
-    WorkspacesRead = "workspaces.read", "Read workspaces.";
-    WorkspacesManage = "workspaces.manage", "Create, update, move and archive workspaces.";
-    NotificationIntegrationRead = "notification_integration.read", "Read notification integrations and their deliveries.";
-    NotificationIntegrationCreate = "notification_integration.create", "Create notification integrations.";
-    NotificationIntegrationUpdate = "notification_integration.update", "Change notification integrations and retry their deliveries.";
-    NotificationIntegrationDelete = "notification_integration.delete", "Delete notification integrations.";
-    OperationsRead = "operations.read", "Read the state of the tenant's journal and its consumers.";
-    OperationsManage = "operations.manage", "Delete old events of the tenant for good.";
+    OrgRead = "org.read", Read, "Read facts about the tenant.";
+    EventsRead = "events.read", Read, "Read the journal.";
+    EventsAppend = "events.append", Write, "Append events of custom types.";
+    EventTypesRead = "event_types.read", Read, "Read the catalogue of event types.";
+    EventTypesManage = "event_types.manage", Admin, "Register custom event types and their versions.";
+    PrincipalsRead = "principals.read", Read, "Read principals.";
+    PrincipalsManage = "principals.manage", Admin, "Create, update and disable principals.";
+    ApiKeysRead = "api_keys.read", Read, "Read API keys (never their secrets).";
+    ApiKeysManage = "api_keys.manage", Admin, "Revoke API keys, and create them for principals all of whose grants one holds.";
+    GrantsRead = "grants.read", Read, "Read grants.";
+    GrantsManage = "grants.manage", Admin, "Revoke grants, and create those of permissions that one holds on the same resource.";
+    IdentityBindingsRead = "identity_bindings.read", Read, "Read which logins stand for which principals.";
+    IdentityBindingsManage = "identity_bindings.manage", Admin, "Revoke identity bindings, and create them for principals all of whose grants one holds.";
+    RolesRead = "roles.read", Read, "Read roles and who holds them.";
+    RolesManage = "roles.manage", Admin, "Create and rename roles, revoke them, and assign those all of whose grants one holds.";
+    WorkspacesRead = "workspaces.read", Read, "Read workspaces.";
+    WorkspacesManage = "workspaces.manage", Admin, "Create, update, move and archive workspaces.";
+    NotificationIntegrationRead = "notification_integration.read", Read, "Read notification integrations and their deliveries.";
+    NotificationIntegrationCreate = "notification_integration.create", Write, "Create notification integrations.";
+    NotificationIntegrationUpdate = "notification_integration.update", Write, "Change notification integrations and retry their deliveries.";
+    NotificationIntegrationDelete = "notification_integration.delete", Write, "Delete notification integrations.";
+    OperationsRead = "operations.read", Read, "Read the state of the tenant's journal and its consumers.";
+    OperationsManage = "operations.manage", Admin, "Delete old events of the tenant for good.";
 }
 
 impl fmt::Display for Permission {
@@ -109,13 +145,15 @@ impl JsonSchema for Permission {
 }
 
 /// What a permission is held on or asked for: `tenant`, `workspace:<id>`, `notification_integration:<name>`.
+///
+/// Where it is held, the name may be a pattern: `*` stands for any characters, also none. No name contains one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Resource {
     /// The whole tenant.
     Tenant,
     /// One workspace.
     Workspace(WorkspaceId),
-    /// The notification integration of this name.
+    /// The notification integration of this name, or those that fit this pattern.
     NotificationIntegration(String),
 }
 
@@ -140,7 +178,7 @@ impl FromStr for Resource {
         let (kind, rest) = text.split_once(':').ok_or_else(unknown)?;
         match kind {
             "workspace" => rest.parse().map(Self::Workspace).map_err(|_| unknown()),
-            "notification_integration" if crate::notify::is_integration_name(rest) => {
+            "notification_integration" if crate::notify::is_integration_pattern(rest) => {
                 Ok(Self::NotificationIntegration(rest.to_owned()))
             }
             _ => Err(unknown()),
@@ -169,8 +207,8 @@ impl JsonSchema for Resource {
         json_schema!({
             "type": "string",
             "pattern": "^(tenant|workspace:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\
-                notification_integration:[A-Za-z0-9._-]([A-Za-z0-9._ -]{0,98}[A-Za-z0-9._-])?)$",
-            "description": "tenant, workspace:<id> or notification_integration:<name>"
+                notification_integration:[A-Za-z0-9._*-]([A-Za-z0-9._* -]{0,98}[A-Za-z0-9._*-])?)$",
+            "description": "tenant, workspace:<id> or notification_integration:<name or pattern>; in a pattern, * stands for any characters"
         })
     }
 }

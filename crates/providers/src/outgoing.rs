@@ -58,7 +58,7 @@ pub struct Response {
     pub retry_after: Option<String>,
     /// The `Location` header.
     pub location: Option<String>,
-    /// The start of the body, at most 4 KiB.
+    /// The start of the body; for providers at most 4 KiB.
     pub body: Vec<u8>,
 }
 

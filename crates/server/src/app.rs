@@ -2,21 +2,21 @@
 //!
 //! Nothing here is a truth of its own: whatever is cached may be forgotten at any time, and is after seconds.
 
-use std::collections::HashMap;
-use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use courant_api::TenantId;
+use courant_core::access::Question;
 use courant_core::catalogue::PayloadValidator;
 use courant_providers::Settings;
-use courant_store::{Caller, Store};
+use courant_store::{Caller, Credential, Store};
 use tokio::sync::watch;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::cache::Cache;
 use crate::clock;
 use crate::config::Journal;
+use crate::decision::DecisionPoint;
 use crate::http::socket::{HasSockets, Limits, Sockets};
 use crate::http::{ApiError, Authenticate};
 use crate::live::Live;
@@ -28,7 +28,6 @@ use crate::work::Health;
 const CALLER_TTL: Duration = Duration::from_secs(2);
 /// A custom type is looked up again after this time; the schema of a version never changes.
 const TYPE_TTL: Duration = Duration::from_secs(1);
-const CACHED: usize = 10_000;
 
 /// A custom type with its payload check.
 pub struct KnownType {
@@ -64,7 +63,9 @@ pub struct App {
     pub stop: CancellationToken,
     /// How long events are kept, and where they go before they are deleted.
     pub journal: Journal,
-    callers: Cache<[u8; 32], Caller>,
+    /// Who decides, when that is not the grants.
+    pub decision_point: Option<Arc<DecisionPoint>>,
+    callers: Cache<Credential, Caller>,
     types: Cache<(TenantId, String), Arc<KnownType>>,
 }
 
@@ -90,6 +91,7 @@ impl App {
             sockets: Arc::new(Sockets::new(Limits::default(), stop.clone())),
             stop,
             journal: Journal::default(),
+            decision_point: None,
             callers: Cache::new(CALLER_TTL),
             types: Cache::new(TYPE_TTL),
         }
@@ -132,7 +134,7 @@ impl Authenticate for App {
 
     async fn authenticate(&self, credential: Option<&str>) -> Result<Caller, ApiError> {
         let key = credential.filter(|c| c.starts_with(api_key::MARK)).ok_or_else(ApiError::unauthenticated)?;
-        self.caller(api_key::hash(key)).await
+        self.caller(Credential::ApiKey(api_key::hash(key))).await
     }
 }
 
@@ -143,55 +145,23 @@ impl HasSockets for App {
 }
 
 impl App {
-    /// Who holds the key of this hash now; a revocation counts within two seconds.
-    pub async fn caller(&self, hash: [u8; 32]) -> Result<Caller, ApiError> {
-        if let Some(caller) = self.callers.get(&hash) {
+    /// Whose credential it is now; a revocation counts within two seconds.
+    pub async fn caller(&self, credential: Credential) -> Result<Caller, ApiError> {
+        if let Some(caller) = self.callers.get(&credential) {
             return Ok(caller);
         }
+        let Credential::ApiKey(hash) = credential;
         let found = self.store.caller_by_key(hash, clock::now()).await?;
         let caller = found.ok_or_else(ApiError::unauthenticated)?;
-        self.callers.put(hash, caller.clone());
+        self.callers.put(credential, caller.clone());
         Ok(caller)
     }
-}
 
-/// Values that are forgotten after a while, and bounded in number.
-struct Cache<K, V> {
-    ttl: Duration,
-    entries: Mutex<HashMap<K, (Instant, V)>>,
-}
-
-impl<K: Eq + Hash, V: Clone> Cache<K, V> {
-    fn new(ttl: Duration) -> Self {
-        Self { ttl, entries: Mutex::default() }
-    }
-
-    fn get(&self, key: &K) -> Option<V> {
-        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.get(key).filter(|(at, _)| at.elapsed() < self.ttl).map(|(_, value)| value.clone())
-    }
-
-    fn put(&self, key: K, value: V) {
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        if entries.len() >= CACHED {
-            entries.retain(|_, (at, _)| at.elapsed() < self.ttl);
+    /// Has questions decided by the external decision point; without a decision on each, nobody passes.
+    pub async fn decide(&self, questions: Vec<Question>) -> Result<(), ApiError> {
+        match &self.decision_point {
+            Some(point) => point.decide(questions).await.map_err(ApiError::authorization_unavailable),
+            None => Err(ApiError::authorization_unavailable("no decision point is configured")),
         }
-        if entries.len() < CACHED {
-            entries.insert(key, (Instant::now(), value));
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn a_cached_value_is_forgotten_in_time() {
-        let cache = Cache::new(Duration::from_secs(2));
-        cache.put(1, "caller");
-        assert_eq!(cache.get(&1), Some("caller"));
-        tokio::time::advance(Duration::from_secs(2)).await;
-        assert_eq!(cache.get(&1), None);
     }
 }

@@ -3,9 +3,11 @@
 //! `ops` holds the use cases; `http`, `work` and `cli` call them and have no rules of their own.
 
 pub mod app;
+mod cache;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod decision;
 pub mod demo;
 pub mod export;
 pub mod http;

@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use courant_providers::Settings;
-use courant_store::{Changed, Options, Store};
+use courant_store::{Authority, Changed, Options, Store};
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::app::App;
 use crate::config::Config;
+use crate::decision::DecisionPoint;
 use crate::http::{listen, router, socket, v1};
 use crate::outbound::{Egress, Outbound, OutboundOptions};
 use crate::secrets::{KeyRing, MissingKey};
@@ -58,17 +59,25 @@ impl Running {
         if url.starts_with("sqlite:") {
             make_data_dir(&config.server.data_dir)?;
         }
-        let store = Store::open(&Options::server(url)).await.context("opening the database")?;
+        let outbound = Outbound::new(parts.egress, OutboundOptions::default())?;
+        let decision_point = config.authorization.decision_point.as_ref();
+        let decision_point = decision_point.map(|at| Arc::new(DecisionPoint::new(outbound.clone(), at)));
+        let authority = match &decision_point {
+            Some(point) => Authority::DecisionPoint(Arc::new(point.said())),
+            None => Authority::Grants(config.authorization.reach),
+        };
+        let options = Options { authority, ..Options::server(url) };
+        let store = Store::open(&options).await.context("opening the database")?;
         let ring = match parts.ring.or_else(|| config.security.encryption_keys.clone()) {
             Some(ring) => ring,
             None => own_ring(&store, &config.server.data_dir).await?,
         };
         check_ring(&store, &ring).await?;
         let settings = Settings { slack_api_base_url: config.notify.slack_api_base_url.url().clone() };
-        let outbound = Outbound::new(parts.egress, OutboundOptions::default())?;
         let bootstrap_secret = config.security.bootstrap_secret.clone();
         let sockets = socket::Limits { sockets: config.server.max_sockets, ..parts.sockets };
-        let app = App::new(store, Arc::new(ring), bootstrap_secret, settings, outbound);
+        let mut app = App::new(store, Arc::new(ring), bootstrap_secret, settings, outbound);
+        app.decision_point = decision_point;
         let app = Arc::new(app.with_journal(config.journal.clone()).with_sockets(sockets));
 
         let listener = TcpListener::bind(config.server.listen)

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use courant_api::events::{EventType, Payload};
 use courant_api::{PrincipalId, TenantId, Timestamp, WorkspaceId};
-use courant_core::access::Grant;
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::db::{BoxFuture, Db, Dialect, NewEvent, Tx, params, statements};
-use crate::{Error, Store};
+use crate::{Error, Rights, Store};
 
 /// How long the first answer of a keyed request is kept.
 const KEPT_US: i64 = 24 * 60 * 60 * 1_000_000;
@@ -22,7 +21,7 @@ pub struct Change {
     /// Who; none for the server itself.
     pub actor_id: Option<PrincipalId>,
     /// What the actor may do, for rules that hang on a locked row.
-    pub grants: Arc<[Grant]>,
+    pub rights: Rights,
     /// When.
     pub now: Timestamp,
     /// The request.
@@ -69,6 +68,8 @@ impl Replayable for () {}
 impl Replayable for courant_api::access::PrincipalView {}
 impl Replayable for courant_api::access::WorkspaceView {}
 impl Replayable for courant_api::access::GrantView {}
+impl Replayable for courant_api::access::RoleView {}
+impl Replayable for courant_api::access::RoleAssignmentView {}
 impl Replayable for courant_api::catalog::EventTypeView {}
 impl Replayable for courant_api::notify::RetryResult {}
 impl Replayable for courant_api::operations::JournalPruned {}
@@ -97,7 +98,7 @@ impl Change {
         Self {
             tenant_id,
             actor_id: None,
-            grants: Arc::from([]),
+            rights: Rights::none(),
             now,
             request_id: None,
             correlation_id: None,

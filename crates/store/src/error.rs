@@ -1,7 +1,8 @@
 //! What can go wrong in the store, for callers to match on.
 
 use courant_api::operations::ConsumerKind;
-use courant_api::{EventId, Timestamp};
+use courant_api::{EventId, Permission, Resource, Timestamp};
+use courant_core::access::Question;
 use courant_core::catalogue::SchemaFault;
 use tokio_postgres::error::SqlState;
 
@@ -52,8 +53,16 @@ pub enum Error {
         faults: Vec<SchemaFault>,
     },
     /// The caller may not, judged on the locked row.
-    #[error("permission denied")]
-    Denied,
+    #[error("{permission} is required on {resource}")]
+    Denied {
+        /// What they lack.
+        permission: Permission,
+        /// On what.
+        resource: Resource,
+    },
+    /// An external decision point has to say first; nothing happened.
+    #[error("no decision on {} questions yet", .0.len())]
+    Undecided(Vec<Question>),
     /// `If-Match` names another version.
     #[error("the resource is at version {current}")]
     VersionConflict {

@@ -14,18 +14,19 @@ mod notify;
 mod servers;
 mod twin;
 
-pub use access::{Caller, KeyDraft, Page, PageKey};
+pub use access::{Authority, Caller, Credential, Decisions, KeyDraft, Page, PageKey, Rights};
 pub use catalogue::CurrentType;
 pub use change::{Change, Changed, Idempotency, Replayable};
 pub use db::{Pace, Wakeups};
 pub use error::{Blocker, Error};
 pub use journal::{AppendOutcome, EventDraft, EventQuery, Position, ScanBatch, Start, TailBatch, TailEvent};
 pub use journal::{DatabaseFacts, Held, PRUNE_BATCH, PruneRequest, PruneStep, RetentionState, WhenBlocked};
-pub use notify::{Announced, Claim, Claimed, Dead, Edit, Integration, Lanes, Mark, Outcome, Place};
+pub use notify::{Announced, Claim, Claimed, Dead, Edit, Edited, Integration, Lanes, Mark, Outcome, Place};
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use courant_core::access::Reach;
 use db::{Db, Dialect};
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -43,6 +44,8 @@ pub struct Options {
     pub migrate: bool,
     /// Longest wait of a reader for what was committed before it asked, while an append that has not ended holds that back.
     pub read_wait: Duration,
+    /// Who decides what principals may do.
+    pub authority: Authority,
     /// Where a test holds units of work between their append and their commit.
     #[cfg(feature = "testing")]
     pub barrier: Option<Barrier>,
@@ -57,6 +60,7 @@ impl Options {
             exclusive: true,
             migrate: true,
             read_wait: Duration::from_millis(100),
+            authority: Authority::Grants(Reach::Exact),
             #[cfg(feature = "testing")]
             barrier: None,
         }
@@ -74,6 +78,7 @@ pub struct Store {
     db: Db,
     horizon: Arc<journal::Horizon>,
     appender: journal::Appender,
+    authority: Authority,
 }
 
 impl Store {
@@ -86,7 +91,7 @@ impl Store {
         #[cfg(not(feature = "testing"))]
         let grouped = true;
         let appender = journal::Appender::start(&db, grouped);
-        Ok(Self { db, horizon, appender })
+        Ok(Self { db, horizon, appender, authority: options.authority.clone() })
     }
 
     /// Whether this is the embedded database, which has one server.

@@ -1,4 +1,4 @@
-//! `principal.*`, `api_key.*`, `grant.*`
+//! `principal.*`, `api_key.*`, `grant.*`, `role.*`
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{Payload, event_types};
 use crate::access::{PrincipalKind, PrincipalStatus};
-use crate::{Permission, PrincipalId, Resource, Timestamp};
+use crate::{Permission, PrincipalId, Resource, RoleId, Timestamp, WorkspaceId};
 
 /// A principal after a change.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -51,7 +51,7 @@ pub struct GrantChange {
     /// Who holds it, when a principal does.
     pub principal_id: Option<PrincipalId>,
     /// Which role holds it, when a role does.
-    pub role_id: Option<Uuid>,
+    pub role_id: Option<RoleId>,
     /// What it allows.
     pub permission: Permission,
     /// On what.
@@ -69,6 +69,38 @@ impl Payload for GrantChange {
     }
 }
 
+/// A role after a change.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RoleChange {
+    /// Unique in the tenant.
+    pub key: String,
+    /// What people call it.
+    pub name: String,
+}
+
+impl Payload for RoleChange {
+    fn example() -> Self {
+        Self { key: "approver".into(), name: "Approver".into() }
+    }
+}
+
+/// A role that a principal got or lost.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RoleAssignmentChange {
+    /// Who.
+    pub principal_id: PrincipalId,
+    /// The workspace in whose subtree it counts; null: the tenant.
+    pub workspace_id: Option<WorkspaceId>,
+}
+
+impl Payload for RoleAssignmentChange {
+    fn example() -> Self {
+        Self { principal_id: PrincipalId(Uuid::nil()), workspace_id: None }
+    }
+}
+
 event_types! {
     PRINCIPAL_CREATED = "principal.created" on "principal", v 1 PrincipalChange, "A principal was created.";
     PRINCIPAL_UPDATED = "principal.updated" on "principal", v 1 PrincipalChange, "A principal was renamed or enabled again.";
@@ -77,4 +109,8 @@ event_types! {
     API_KEY_REVOKED = "api_key.revoked" on "api_key", v 1 ApiKeyChange, "An API key was revoked.";
     GRANT_CREATED = "grant.created" on "grant", v 1 GrantChange, "A permission was granted.";
     GRANT_REVOKED = "grant.revoked" on "grant", v 1 GrantChange, "A grant was taken back.";
+    ROLE_CREATED = "role.created" on "role", v 1 RoleChange, "A role was created.";
+    ROLE_UPDATED = "role.updated" on "role", v 1 RoleChange, "A role was renamed.";
+    ROLE_ASSIGNED = "role.assigned" on "role", v 1 RoleAssignmentChange, "A principal got a role. The envelope's workspace is the role's.";
+    ROLE_REVOKED = "role.revoked" on "role", v 1 RoleAssignmentChange, "A principal lost a role. The envelope's workspace is the role's.";
 }

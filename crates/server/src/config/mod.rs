@@ -4,6 +4,7 @@
 //! the file is `COURANT_NOTIFICATION_MAX_ATTEMPTS` and `--notification-max-attempts`. A file a section; each holds
 //! what can be given and what comes of it. No error ever repeats a secret.
 
+mod authorization;
 mod database;
 mod error;
 mod journal;
@@ -23,6 +24,7 @@ use serde_json::Value;
 
 use crate::outbound::Egress;
 
+pub use authorization::{Authorization, AuthorizationArgs, AuthorizeMode};
 pub use database::{Database, DatabaseArgs};
 pub use error::ConfigError;
 pub use journal::{Journal, JournalArgs, Retention};
@@ -46,6 +48,8 @@ pub struct Config {
     pub journal: Journal,
     /// How notifications are sent.
     pub notify: Notify,
+    /// How it is decided what somebody may do.
+    pub authorization: Authorization,
     /// Secrets of the server itself.
     pub security: Security,
 }
@@ -70,6 +74,9 @@ pub struct ServeArgs {
     pub notify: NotifyArgs,
     /// Flags of their section.
     #[command(flatten)]
+    pub authorization: AuthorizationArgs,
+    /// Flags of their section.
+    #[command(flatten)]
     pub security: SecurityArgs,
 }
 
@@ -86,6 +93,8 @@ struct File {
     journal: JournalArgs,
     #[schemars(flatten)]
     notify: NotifyArgs,
+    #[schemars(flatten)]
+    authorization: AuthorizationArgs,
     #[schemars(flatten)]
     security: SecurityArgs,
 }
@@ -114,6 +123,7 @@ impl Config {
             database: Database::resolve(&args.database, &mut layers, &server.data_dir)?,
             journal: Journal::resolve(&args.journal, &mut layers)?,
             notify: Notify::resolve(&args.notify, &mut layers)?,
+            authorization: Authorization::resolve(&args.authorization, &mut layers)?,
             security: Security::resolve(&args.security, &mut layers)?,
             server,
         };

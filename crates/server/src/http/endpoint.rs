@@ -24,6 +24,8 @@ pub enum Access {
     Caller,
     /// Callers that hold these permissions on what the text names.
     On(&'static [Permission], &'static str),
+    /// Callers that hold one of these permissions on what the text names.
+    OneOf(&'static [Permission], &'static str),
 }
 
 type Run<A> = Box<dyn Fn(Call<A>) -> BoxFuture<'static, Result<Response, ApiError>> + Send + Sync>;
@@ -248,6 +250,11 @@ impl Route {
         id
     }
 
+    /// Whether it asks for a permission.
+    fn is_guarded(&self) -> bool {
+        matches!(self.access, Some(Access::On(..) | Access::OneOf(..)))
+    }
+
     pub(super) fn takes_body(&self) -> bool {
         self.shape.body.is_some()
     }
@@ -257,7 +264,8 @@ impl Route {
         let has = |code| match code {
             E::InvalidRequest | E::Internal | E::Unavailable => true,
             E::Unauthenticated => !self.shape.public,
-            E::PermissionDenied => matches!(self.access, Some(Access::On(..))) && !self.socket,
+            E::PermissionDenied => self.is_guarded() && !self.socket,
+            E::AuthorizationUnavailable => self.is_guarded(),
             E::NotFound => path::parameters(self.path).next().is_some(),
             E::IdempotencyConflict | E::IdempotencyInFlight => self.idempotent,
             E::OutcomeUnknown => self.method != Method::GET,

@@ -61,6 +61,12 @@ impl ApiError {
         Self::new(ErrorCode::PermissionDenied, format!("{permission} is required on {resource}"))
     }
 
+    /// `503 authorization_unavailable`: nobody has decided, so nobody passes.
+    pub fn authorization_unavailable(cause: impl Into<Cause>) -> Self {
+        Self::new(ErrorCode::AuthorizationUnavailable, "the policy service has not decided; it is safe to repeat")
+            .cause(cause)
+    }
+
     /// `404 not_found`: "`what` not found".
     pub fn not_found(what: &str) -> Self {
         Self::new(ErrorCode::NotFound, format!("{what} not found"))

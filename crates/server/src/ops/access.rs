@@ -1,4 +1,4 @@
-//! Tenants, principals, keys, workspaces and grants.
+//! Tenants, principals, keys, workspaces and grants; roles are in `roles`.
 
 use courant_api::access::{
     ApiKeyCreate, ApiKeyView, GrantCreate, GrantView, MAX_NAME_CHARS, PrincipalCreate, PrincipalPatch, PrincipalView,
@@ -8,7 +8,7 @@ use courant_api::{ApiKeyId, GrantId, Permission, PrincipalId, Resource, TenantId
 use courant_store::{Caller, Change, Changed, KeyDraft, Page, PageKey, Store};
 use uuid::Uuid;
 
-use super::{Actor, require, text};
+use super::{Actor, decided, require, text};
 use crate::app::App;
 use crate::clock;
 use crate::http::ApiError;
@@ -47,7 +47,7 @@ pub async fn principal_create(
     actor: Actor,
     body: PrincipalCreate,
 ) -> Result<Changed<PrincipalView>, ApiError> {
-    require(&actor.caller, Permission::PrincipalsManage, &Resource::Tenant)?;
+    require(app, &actor.caller, Permission::PrincipalsManage, &Resource::Tenant).await?;
     text::name("/displayName", &body.display_name, MAX_NAME_CHARS)?;
     Ok(app.store.principal_create(actor.change, body).await?)
 }
@@ -55,7 +55,7 @@ pub async fn principal_create(
 /// One principal.
 pub async fn principal_get(app: &App, caller: &Caller, id: PrincipalId) -> Result<PrincipalView, ApiError> {
     let principal = app.store.principal_get(caller.tenant_id, id).await?;
-    require(caller, Permission::PrincipalsRead, &Resource::Tenant)?;
+    require(app, caller, Permission::PrincipalsRead, &Resource::Tenant).await?;
     Ok(principal)
 }
 
@@ -66,7 +66,7 @@ pub async fn principal_list(
     key: PageKey,
     limit: i64,
 ) -> Result<Page<PrincipalView>, ApiError> {
-    require(caller, Permission::PrincipalsRead, &Resource::Tenant)?;
+    require(app, caller, Permission::PrincipalsRead, &Resource::Tenant).await?;
     Ok(app.store.principal_list(caller.tenant_id, key, limit).await?)
 }
 
@@ -78,7 +78,7 @@ pub async fn principal_update(
     patch: PrincipalPatch,
 ) -> Result<Changed<PrincipalView>, ApiError> {
     app.store.principal_get(actor.caller.tenant_id, id).await?;
-    require(&actor.caller, Permission::PrincipalsManage, &Resource::Tenant)?;
+    require(app, &actor.caller, Permission::PrincipalsManage, &Resource::Tenant).await?;
     if let Some(name) = &patch.display_name {
         text::name("/displayName", name, MAX_NAME_CHARS)?;
     }
@@ -87,40 +87,41 @@ pub async fn principal_update(
 
 /// Makes a key.
 pub async fn api_key_create(app: &App, actor: Actor, body: ApiKeyCreate) -> Result<Changed<ApiKeyView>, ApiError> {
-    require(&actor.caller, Permission::ApiKeysManage, &Resource::Tenant)?;
+    require(app, &actor.caller, Permission::ApiKeysManage, &Resource::Tenant).await?;
     if body.expires_at.is_some_and(|at| at <= actor.change.now) {
         return Err(ApiError::invalid_field("/expiresAt", "lies in the past"));
     }
-    Ok(app.store.api_key_create(actor.change, body.principal_id, fresh_key(body.expires_at)).await?)
+    let key = fresh_key(body.expires_at);
+    decided(app, || app.store.api_key_create(actor.change.clone(), body.principal_id, key.clone())).await
 }
 
 /// Keys, newest first.
 pub async fn api_key_list(app: &App, caller: &Caller, key: PageKey, limit: i64) -> Result<Page<ApiKeyView>, ApiError> {
-    require(caller, Permission::ApiKeysRead, &Resource::Tenant)?;
+    require(app, caller, Permission::ApiKeysRead, &Resource::Tenant).await?;
     Ok(app.store.api_key_list(caller.tenant_id, key, limit).await?)
 }
 
 /// Revokes a key.
 pub async fn api_key_revoke(app: &App, actor: Actor, id: ApiKeyId) -> Result<Changed<ApiKeyView>, ApiError> {
-    require(&actor.caller, Permission::ApiKeysManage, &Resource::Tenant)?;
+    require(app, &actor.caller, Permission::ApiKeysManage, &Resource::Tenant).await?;
     Ok(app.store.api_key_revoke(actor.change, id).await?)
 }
 
 /// Grants a permission.
 pub async fn grant_create(app: &App, actor: Actor, body: GrantCreate) -> Result<Changed<GrantView>, ApiError> {
-    require(&actor.caller, Permission::GrantsManage, &Resource::Tenant)?;
-    Ok(app.store.grant_create(actor.change, body).await?)
+    require(app, &actor.caller, Permission::GrantsManage, &Resource::Tenant).await?;
+    decided(app, || app.store.grant_create(actor.change.clone(), body.clone())).await
 }
 
 /// Grants, newest first.
 pub async fn grant_list(app: &App, caller: &Caller, key: PageKey, limit: i64) -> Result<Page<GrantView>, ApiError> {
-    require(caller, Permission::GrantsRead, &Resource::Tenant)?;
+    require(app, caller, Permission::GrantsRead, &Resource::Tenant).await?;
     Ok(app.store.grant_list(caller.tenant_id, key, limit).await?)
 }
 
 /// Takes a grant back.
 pub async fn grant_delete(app: &App, actor: Actor, id: GrantId) -> Result<Changed<()>, ApiError> {
-    require(&actor.caller, Permission::GrantsManage, &Resource::Tenant)?;
+    require(app, &actor.caller, Permission::GrantsManage, &Resource::Tenant).await?;
     Ok(app.store.grant_delete(actor.change, id).await?)
 }
 
@@ -131,13 +132,13 @@ pub async fn workspace_create(
     body: WorkspaceCreate,
 ) -> Result<Changed<WorkspaceView>, ApiError> {
     text::name("/name", &body.name, MAX_NAME_CHARS)?;
-    Ok(app.store.workspace_create(actor.change, body).await?)
+    decided(app, || app.store.workspace_create(actor.change.clone(), body.clone())).await
 }
 
 /// One workspace.
 pub async fn workspace_get(app: &App, caller: &Caller, id: WorkspaceId) -> Result<WorkspaceView, ApiError> {
     let workspace = app.store.workspace_get(caller.tenant_id, id).await?;
-    require(caller, Permission::WorkspacesRead, &Resource::Workspace(id))?;
+    require(app, caller, Permission::WorkspacesRead, &Resource::Workspace(id)).await?;
     Ok(workspace)
 }
 
@@ -148,7 +149,7 @@ pub async fn workspace_list(
     key: PageKey,
     limit: i64,
 ) -> Result<Page<WorkspaceView>, ApiError> {
-    require(caller, Permission::WorkspacesRead, &Resource::Tenant)?;
+    require(app, caller, Permission::WorkspacesRead, &Resource::Tenant).await?;
     Ok(app.store.workspace_list(caller.tenant_id, key, limit).await?)
 }
 
@@ -162,7 +163,7 @@ pub async fn workspace_update(
     if let Some(name) = &patch.name {
         text::name("/name", name, MAX_NAME_CHARS)?;
     }
-    Ok(app.store.workspace_update(actor.change, id, patch).await?)
+    decided(app, || app.store.workspace_update(actor.change.clone(), id, patch.clone())).await
 }
 
 /// Puts a workspace under another parent.
@@ -172,10 +173,10 @@ pub async fn workspace_move(
     id: WorkspaceId,
     body: WorkspaceMove,
 ) -> Result<Changed<WorkspaceView>, ApiError> {
-    Ok(app.store.workspace_move(actor.change, id, body.parent_id).await?)
+    decided(app, || app.store.workspace_move(actor.change.clone(), id, body.parent_id)).await
 }
 
 /// Archives a workspace.
 pub async fn workspace_archive(app: &App, actor: Actor, id: WorkspaceId) -> Result<Changed<WorkspaceView>, ApiError> {
-    Ok(app.store.workspace_archive(actor.change, id).await?)
+    decided(app, || app.store.workspace_archive(actor.change.clone(), id)).await
 }

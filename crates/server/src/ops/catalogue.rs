@@ -18,7 +18,7 @@ pub async fn event_types_list(
     after: String,
     limit: usize,
 ) -> Result<(Vec<EventTypeView>, bool), ApiError> {
-    require(caller, Permission::EventTypesRead, &Resource::Tenant)?;
+    require(app, caller, Permission::EventTypesRead, &Resource::Tenant).await?;
     let rows = i64::try_from(limit + 1).unwrap_or(i64::MAX);
     let mut types = app.store.event_type_list(caller.tenant_id, after.clone(), rows).await?;
     types.extend(events::core_types().filter(|t| t.name > after.as_str()).map(EventTypeView::from));
@@ -30,7 +30,7 @@ pub async fn event_types_list(
 
 /// One type.
 pub async fn event_type_get(app: &App, caller: &Caller, name: String) -> Result<EventTypeView, ApiError> {
-    require(caller, Permission::EventTypesRead, &Resource::Tenant)?;
+    require(app, caller, Permission::EventTypesRead, &Resource::Tenant).await?;
     match events::core_type(&name) {
         Some(core) => Ok(core.into()),
         None => Ok(app.store.event_type_get(caller.tenant_id, name).await?),
@@ -45,7 +45,7 @@ pub async fn event_type_register(
     version: u32,
     body: EventTypeRegister,
 ) -> Result<Changed<EventTypeView>, ApiError> {
-    require(&actor.caller, Permission::EventTypesManage, &Resource::Tenant)?;
+    require(app, &actor.caller, Permission::EventTypesManage, &Resource::Tenant).await?;
     if !is_type_name(&name) {
         return Err(ApiError::invalid(format!(
             "{name:?} is not an event type: at least two lower-case segments of letters, digits and _, joined by dots, at most 100 characters"

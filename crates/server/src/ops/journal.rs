@@ -1,5 +1,6 @@
 //! Reading the journal and appending to it.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ pub async fn events_read(
     wait: Duration,
 ) -> Result<EventPage, ApiError> {
     let resource = place(query.workspace_id);
-    require(caller, Permission::EventsRead, &resource)?;
+    require(app, caller, Permission::EventsRead, &resource).await?;
     let (tenant, limit) = (caller.tenant_id, query.limit);
     let waits = !wait.is_zero() && !matches!(query.start, Start::Tail | Start::Before(_));
     let until = Instant::now() + wait;
@@ -50,7 +51,7 @@ pub async fn events_read(
             () = app.stop.cancelled() => break,
         };
         if !found.events.is_empty() {
-            require(&app.caller(caller.key_hash).await?, Permission::EventsRead, &resource)?;
+            require(app, &app.caller(caller.credential).await?, Permission::EventsRead, &resource).await?;
         }
         page = live::page_of(found, usize::try_from(limit).unwrap_or(0));
     }
@@ -60,7 +61,7 @@ pub async fn events_read(
 /// One event.
 pub async fn event_get(app: &App, caller: &Caller, id: EventId) -> Result<Event, ApiError> {
     let event = app.store.event_get(caller.tenant_id, id).await?;
-    require(caller, Permission::EventsRead, &place(event.workspace_id))?;
+    require(app, caller, Permission::EventsRead, &place(event.workspace_id)).await?;
     Ok(event)
 }
 
@@ -75,8 +76,8 @@ pub async fn events_append(
     if body.events.is_empty() || body.events.len() > MAX_APPEND {
         return Err(ApiError::invalid_field("/events", &format!("must have 1 to {MAX_APPEND} items")));
     }
-    for event in &body.events {
-        require(&actor.caller, Permission::EventsAppend, &place(event.workspace_id))?;
+    for workspace in body.events.iter().map(|e| e.workspace_id).collect::<HashSet<_>>() {
+        require(app, &actor.caller, Permission::EventsAppend, &place(workspace)).await?;
     }
     let mut drafts = Vec::with_capacity(body.events.len());
     let mut faults = Vec::new();

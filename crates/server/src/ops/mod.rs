@@ -5,20 +5,22 @@
 pub mod access;
 pub mod catalogue;
 mod error;
+mod gate;
 pub mod journal;
 pub mod notify;
 pub mod retention;
+pub mod roles;
 pub mod stream;
 mod text;
 
-use std::sync::Arc;
+use gate::{decided, found_any, require, require_any, require_one_of};
+use journal::place;
 
-use courant_api::{Permission, Resource};
 use courant_store::{Caller, Change, Idempotency};
 
 use crate::app::App;
 use crate::clock;
-use crate::http::{ApiError, Cx};
+use crate::http::Cx;
 
 /// Somebody who changes something, and the request they do it by.
 #[derive(Clone, Debug)]
@@ -35,7 +37,7 @@ impl Actor {
         let change = Change {
             tenant_id: cx.caller.tenant_id,
             actor_id: Some(cx.caller.principal_id),
-            grants: Arc::clone(&cx.caller.grants),
+            rights: cx.caller.rights.clone(),
             now: clock::now(),
             request_id: Some(cx.request.request_id.clone()),
             correlation_id: Some(cx.request.correlation_id.clone()),
@@ -47,9 +49,4 @@ impl Actor {
         };
         Self { caller: cx.caller.clone(), change }
     }
-}
-
-/// Refuses a caller without `permission` on `resource`.
-pub fn require(caller: &Caller, permission: Permission, resource: &Resource) -> Result<(), ApiError> {
-    if caller.may(permission, resource) { Ok(()) } else { Err(ApiError::permission_denied(permission, resource)) }
 }

@@ -8,12 +8,11 @@ use courant_api::notify::{
     is_integration_name,
 };
 use courant_api::{DeliveryId, IntegrationId, Permission, Resource, TenantId, WorkspaceId};
-use courant_core::access::allows_any;
 use courant_providers::{ConfigError, Provider, provider};
-use courant_store::{Caller, Changed, Edit, Error, Integration, Page, PageKey};
+use courant_store::{Caller, Changed, Edit, Edited, Error, Integration, Page, PageKey};
 use serde_json::{Map, Value};
 
-use super::{Actor, require};
+use super::{Actor, decided, found_any, place, require, require_any};
 use crate::app::App;
 use crate::http::ApiError;
 use crate::ids::new_id;
@@ -58,11 +57,8 @@ fn known_provider(name: &str) -> Result<&'static dyn Provider, Error> {
 }
 
 /// What an integration tells about the journal, its saver must be able to read.
-fn check_reading(caller: &Caller, prefixes: &[String], workspace: Option<WorkspaceId>) -> Result<(), ApiError> {
-    if prefixes.is_empty() {
-        return Ok(());
-    }
-    require(caller, Permission::EventsRead, &workspace.map_or(Resource::Tenant, Resource::Workspace))
+fn reading(prefixes: &[String], workspace: Option<WorkspaceId>) -> Option<Resource> {
+    (!prefixes.is_empty()).then(|| place(workspace))
 }
 
 fn seal(
@@ -98,8 +94,10 @@ pub async fn integration_create(
     provider.validate_config(&body.provider_config).map_err(|e| config_error("/providerConfig", &e))?;
     let (auth, generated) = provider.complete_auth_config(body.auth_config, random());
     provider.validate_auth_config(&auth).map_err(|e| config_error("/authConfig", &e))?;
-    require(&actor.caller, Permission::NotificationIntegrationCreate, &named(&body.name))?;
-    check_reading(&actor.caller, &body.journal_types, body.workspace_id)?;
+    require(app, &actor.caller, Permission::NotificationIntegrationCreate, &named(&body.name)).await?;
+    if let Some(place) = reading(&body.journal_types, body.workspace_id) {
+        require(app, &actor.caller, Permission::EventsRead, &place).await?;
+    }
     let (id, org, now) = (IntegrationId(new_id()), actor.caller.tenant_id, actor.change.now);
     let integration = Integration {
         id,
@@ -122,7 +120,7 @@ pub async fn integration_create(
 
 /// One integration.
 pub async fn integration_get(app: &App, caller: &Caller, id: IntegrationId) -> Result<IntegrationView, ApiError> {
-    Ok(app.store.integration_get(caller, id).await?)
+    decided(app, || app.store.integration_get(caller, id)).await
 }
 
 /// The integrations that the caller may read.
@@ -133,7 +131,9 @@ pub async fn integration_list(
     limit: i64,
 ) -> Result<Page<IntegrationView>, ApiError> {
     require_any(caller, Permission::NotificationIntegrationRead)?;
-    Ok(app.store.integration_list(caller, key, limit).await?)
+    let page = decided(app, || app.store.integration_list(caller, key, limit)).await?;
+    found_any(app, caller, Permission::NotificationIntegrationRead, page.items.is_empty() && key.is_none()).await?;
+    Ok(page)
 }
 
 /// Changes an integration.
@@ -143,20 +143,22 @@ pub async fn integration_update(
     id: IntegrationId,
     patch: IntegrationPatch,
 ) -> Result<Changed<IntegrationView>, ApiError> {
+    // What can be judged without the row is, before anybody looks at it.
+    patch.name.as_deref().map_or(Ok(()), check_name)?;
+    patch.journal_types.as_deref().map_or(Ok(()), check_prefixes)?;
     let ring = Arc::clone(&app.ring);
     let caller = actor.caller.clone();
     let edit: Edit = Arc::new(move |old| edited(&ring, &caller, old, &patch));
-    let changed = app.store.integration_update(actor.change, id, edit).await?;
+    let changed = decided(app, || app.store.integration_update(actor.change.clone(), id, Arc::clone(&edit))).await?;
     // It may have been resumed.
     app.wake_outbox();
     Ok(changed)
 }
 
-fn edited(ring: &KeyRing, caller: &Caller, old: &Integration, patch: &IntegrationPatch) -> Result<Integration, Error> {
+fn edited(ring: &KeyRing, caller: &Caller, old: &Integration, patch: &IntegrationPatch) -> Result<Edited, Error> {
     let provider = known_provider(&old.provider)?;
-    let mut new = old.clone();
+    let (mut new, mut reads) = (old.clone(), None);
     if let Some(name) = &patch.name {
-        check_name(name)?;
         new.name.clone_from(name);
     }
     if let Some(enabled) = patch.enabled {
@@ -175,19 +177,18 @@ fn edited(ring: &KeyRing, caller: &Caller, old: &Integration, patch: &Integratio
     }
     if patch.journal_types.is_some() || patch.workspace_id.is_some() {
         if let Some(prefixes) = &patch.journal_types {
-            check_prefixes(prefixes)?;
             new.journal_types.clone_from(prefixes);
         }
         new.workspace_id = patch.workspace_id.unwrap_or(old.workspace_id);
-        check_reading(caller, &new.journal_types, new.workspace_id).map_err(|_| Error::Denied)?;
+        reads = reading(&new.journal_types, new.workspace_id);
         new.saved_by = caller.principal_id;
     }
-    Ok(new)
+    Ok(Edited { integration: new, reads })
 }
 
 /// Deletes an integration.
 pub async fn integration_delete(app: &App, actor: Actor, id: IntegrationId) -> Result<Changed<()>, ApiError> {
-    Ok(app.store.integration_delete(actor.change, id).await?)
+    decided(app, || app.store.integration_delete(actor.change.clone(), id)).await
 }
 
 /// The dead-letter view: stored deliveries of the integrations that the caller may read.
@@ -199,25 +200,17 @@ pub async fn delivery_list(
     limit: i64,
 ) -> Result<Page<DeliveryView>, ApiError> {
     require_any(caller, Permission::NotificationIntegrationRead)?;
-    Ok(app.store.delivery_list(caller, statuses, key, limit).await?)
+    let page = decided(app, || app.store.delivery_list(caller, statuses.clone(), key, limit)).await?;
+    found_any(app, caller, Permission::NotificationIntegrationRead, page.items.is_empty() && key.is_none()).await?;
+    Ok(page)
 }
 
 /// Queues a dead delivery again.
 pub async fn delivery_retry(app: &App, actor: Actor, id: DeliveryId) -> Result<Changed<RetryResult>, ApiError> {
     require_any(&actor.caller, Permission::NotificationIntegrationUpdate)?;
-    let changed = app.store.delivery_requeue(actor.change, id).await?;
+    let changed = decided(app, || app.store.delivery_requeue(actor.change.clone(), id)).await?;
     if changed == Changed::Now(RetryResult { outcome: RetryOutcome::Requeued }) {
         app.wake_outbox();
     }
     Ok(changed)
-}
-
-fn require_any(caller: &Caller, permission: Permission) -> Result<(), ApiError> {
-    if allows_any(&caller.grants, permission) {
-        return Ok(());
-    }
-    Err(ApiError::new(
-        courant_api::ErrorCode::PermissionDenied,
-        format!("{permission} is required on some integration"),
-    ))
 }

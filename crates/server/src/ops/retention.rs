@@ -53,13 +53,13 @@ pub fn micros(duration: Duration) -> i64 {
 
 /// How the journal stands.
 pub async fn journal_status(app: &App, caller: &Caller) -> Result<JournalStatus, ApiError> {
-    require(caller, Permission::OperationsRead, &Resource::Tenant)?;
+    require(app, caller, Permission::OperationsRead, &Resource::Tenant).await?;
     Ok(app.store.journal_status(caller.tenant_id, clock::now(), app.journal.retention.map(micros)).await?)
 }
 
 /// Deletes the oldest events of the tenant.
 pub async fn journal_prune(app: &App, actor: Actor, body: JournalPrune) -> Result<Changed<JournalPruned>, ApiError> {
-    require(&actor.caller, Permission::OperationsManage, &Resource::Tenant)?;
+    require(app, &actor.caller, Permission::OperationsManage, &Resource::Tenant).await?;
     if !(0..=MAX_PRUNE_AGE_SECONDS).contains(&body.before_seconds) {
         let problem = format!("must be from 0 to {MAX_PRUNE_AGE_SECONDS}");
         return Err(ApiError::invalid_field("/beforeSeconds", &problem));
@@ -85,7 +85,7 @@ pub async fn consumer_put(
     cursor: Cursor,
     expires_at: Timestamp,
 ) -> Result<ConsumerView, ApiError> {
-    require(&actor.caller, Permission::EventsRead, &Resource::Tenant)?;
+    require(app, &actor.caller, Permission::EventsRead, &Resource::Tenant).await?;
     if !is_consumer_name(&name) {
         return Err(ApiError::invalid(
             "a consumer's name has 1 to 100 letters, digits, `.`, `_`, `:` and `-`, begins with a letter or digit, and is not \
@@ -102,7 +102,7 @@ pub async fn consumer_put(
 
 /// Has retention wait for a consumer no longer.
 pub async fn consumer_delete(app: &App, caller: &Caller, name: String) -> Result<(), ApiError> {
-    require(caller, Permission::EventsRead, &Resource::Tenant)?;
+    require(app, caller, Permission::EventsRead, &Resource::Tenant).await?;
     Ok(app.store.lease_delete(caller.tenant_id, name).await?)
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use courant_api::{Permission, Resource, Timestamp};
-use courant_store::{Caller, EventQuery, Start};
+use courant_store::{Caller, Credential, EventQuery, Start};
 use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 
@@ -41,7 +41,7 @@ async fn follow(
     query: EventQuery,
     channel: &mut Channel,
 ) -> Result<Infallible, Ending> {
-    let mut right = Right::new(caller, place(query.workspace_id), channel.limits().recheck)?;
+    let mut right = Right::new(app, caller, place(query.workspace_id), channel.limits().recheck).await?;
     let mut progress = Progress::new(&query);
     let mut reader = Reader::new(app, caller.tenant_id, query);
     reader.limit(FIRST_PAGE);
@@ -86,9 +86,9 @@ fn page_limit(texts: &VecDeque<Bytes>) -> i64 {
     if texts.is_empty() { PAGE } else { i64::try_from(fitting).unwrap_or(PAGE).clamp(1, PAGE) }
 }
 
-/// The caller's key and right, and when to look at them again.
+/// The caller's credential and right, and when to look at them again.
 struct Right {
-    key_hash: [u8; 32],
+    credential: Credential,
     expires_at: Option<Timestamp>,
     on: Resource,
     every: Duration,
@@ -96,10 +96,10 @@ struct Right {
 }
 
 impl Right {
-    fn new(caller: &Caller, on: Resource, every: Duration) -> Result<Self, ApiError> {
-        require(caller, Permission::EventsRead, &on)?;
+    async fn new(app: &App, caller: &Caller, on: Resource, every: Duration) -> Result<Self, ApiError> {
+        require(app, caller, Permission::EventsRead, &on).await?;
         let mut right =
-            Self { key_hash: caller.key_hash, expires_at: caller.expires_at, on, every, due: Instant::now() };
+            Self { credential: caller.credential, expires_at: caller.expires_at, on, every, due: Instant::now() };
         right.rest();
         Ok(right)
     }
@@ -108,7 +108,7 @@ impl Right {
         if self.expires_at.is_some_and(|at| at <= clock::now()) {
             return Err(ApiError::unauthenticated());
         }
-        require(&app.caller(self.key_hash).await?, Permission::EventsRead, &self.on)?;
+        require(app, &app.caller(self.credential).await?, Permission::EventsRead, &self.on).await?;
         self.rest();
         Ok(())
     }

@@ -26,7 +26,7 @@ pub use egress::{Egress, EgressProblem};
 use fault::Place;
 use guard::{Guard, Lookup, system_lookup};
 
-/// How much of an answer is read; the rest is dropped with its connection.
+/// How much of a provider's answer is read; the rest is dropped with its connection.
 const BODY_BYTES: usize = 4 * 1024;
 
 /// Limits of every request.
@@ -82,6 +82,11 @@ impl Outbound {
     /// Any answer is a `Response`, redirects and errors included. A failure of class `Transient` may pass by itself;
     /// `Blocked` and `Destination` cannot.
     pub async fn send(&self, request: HttpRequest, within: Duration) -> Result<Response, Failure> {
+        self.fetch(request, within, BODY_BYTES).await
+    }
+
+    /// The same with another bound of what is read of the answer: the rest is dropped with its connection.
+    pub async fn fetch(&self, request: HttpRequest, within: Duration, body_bytes: usize) -> Result<Response, Failure> {
         let place = Place::of(&request.url)?;
         let client = match request.target {
             Target::Operator => &self.open,
@@ -89,7 +94,7 @@ impl Outbound {
             Target::Tenant => return Err(place.blocked()),
         };
         let limit = within.min(self.options.total_timeout);
-        match tokio::time::timeout(limit, exchange(client, request)).await {
+        match tokio::time::timeout(limit, exchange(client, request, body_bytes)).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) => Err(place.broken(&error)),
             Err(_) => Err(place.late()),
@@ -114,17 +119,17 @@ impl std::fmt::Debug for Outbound {
     }
 }
 
-async fn exchange(client: &Client, request: HttpRequest) -> Result<Response, reqwest::Error> {
+async fn exchange(client: &Client, request: HttpRequest, body_bytes: usize) -> Result<Response, reqwest::Error> {
     let mut outgoing = reqwest::Request::new(request.method, request.url);
     *outgoing.headers_mut() = request.headers;
     *outgoing.body_mut() = Some(request.body.into());
     let mut answer = client.execute(outgoing).await?;
     let mut body = Vec::new();
-    while body.len() < BODY_BYTES {
+    while body.len() < body_bytes {
         let Some(chunk) = answer.chunk().await? else {
             break;
         };
-        body.extend(chunk.iter().take(BODY_BYTES - body.len()));
+        body.extend(chunk.iter().take(body_bytes - body.len()));
     }
     Ok(Response {
         status: answer.status().as_u16(),

@@ -11,6 +11,7 @@ mod journal;
 mod killed;
 mod peers;
 mod schemathesis;
+mod secrets;
 mod sockets;
 mod start;
 mod support;

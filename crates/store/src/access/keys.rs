@@ -3,9 +3,8 @@
 use courant_api::access::ApiKeyView;
 use courant_api::events::access::{API_KEY_CREATED, API_KEY_REVOKED, ApiKeyChange};
 use courant_api::{ApiKeyId, PrincipalId, TenantId, Timestamp};
-use courant_core::access::Grant;
 
-use super::{Caller, Page, PageKey, before, grants, hands_out, principals};
+use super::{Caller, Credential, Page, PageKey, Rights, before, grants, guard_handing_out, principals};
 use crate::change::{Change, Changed, fresh_id};
 use crate::db::{Row, params, statements};
 use crate::{Error, Store};
@@ -62,14 +61,16 @@ impl Store {
     /// Who holds the key with this hash, unless it is revoked or expired or its principal is disabled.
     pub async fn caller_by_key(&self, hash: [u8; 32], now: Timestamp) -> Result<Option<Caller>, Error> {
         self.db
-            .read((hash, now), |tx, (hash, now)| {
+            .read((hash, now, self.authority.clone()), |tx, (hash, now, authority)| {
                 Box::pin(async move {
                     let Some(row) = tx.query_opt(&CALLER, params![hash.as_slice(), *now]).await? else {
                         return Ok(None);
                     };
                     let (tenant_id, principal_id, expires_at) = (row.get(0)?, row.get(1)?, row.get(2)?);
-                    let grants: Vec<Grant> = grants::of(tx, tenant_id, principal_id).await?;
-                    Ok(Some(Caller { tenant_id, principal_id, grants: grants.into(), key_hash: *hash, expires_at }))
+                    let grants = grants::of(tx, tenant_id, principal_id).await?;
+                    let rights = Rights::new(authority, tenant_id, principal_id, grants);
+                    let credential = Credential::ApiKey(*hash);
+                    Ok(Some(Caller { tenant_id, principal_id, rights, credential, expires_at }))
                 })
             })
             .await
@@ -87,7 +88,7 @@ impl Store {
                 Box::pin(async move {
                     principals::exists(tx, change.tenant_id, *principal_id).await?;
                     for grant in grants::of(tx, change.tenant_id, *principal_id).await? {
-                        hands_out(change, &grant)?;
+                        guard_handing_out(tx, change, &grant).await?;
                     }
                     let id = ApiKeyId(fresh_id());
                     let row = params![

@@ -1,30 +1,46 @@
-//! Tenants, principals, keys, workspaces and grants.
+//! Tenants, principals, keys, workspaces, roles and grants.
 
 pub(crate) mod grants;
 mod keys;
 mod principals;
+mod rights;
+mod roles;
 pub(crate) mod tenants;
 pub(crate) mod workspaces;
 
-use courant_api::{Permission, PrincipalId, Resource, TenantId, Timestamp, WorkspaceId};
-use courant_core::access::{Grant, allows};
-use std::sync::Arc;
+use courant_api::{PrincipalId, Resource, TenantId, Timestamp, WorkspaceId};
 use uuid::Uuid;
 
-use crate::change::Change;
 use crate::db::Row;
 #[cfg(feature = "testing")]
 use crate::db::Statement;
 use crate::{Error, bound};
+use rights::guard_handing_out;
 
 pub use keys::KeyDraft;
+pub use rights::{Authority, Decisions, Rights};
+pub(crate) use rights::{Unknown, allows_names, guard};
 
 #[cfg(feature = "testing")]
 pub(crate) fn statements() -> impl Iterator<Item = &'static Statement> {
-    [grants::STATEMENTS, keys::STATEMENTS, principals::STATEMENTS, tenants::STATEMENTS, workspaces::STATEMENTS]
-        .into_iter()
-        .flatten()
-        .copied()
+    [
+        grants::STATEMENTS,
+        keys::STATEMENTS,
+        principals::STATEMENTS,
+        roles::STATEMENTS,
+        tenants::STATEMENTS,
+        workspaces::STATEMENTS,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
+}
+
+/// What a caller came with, to look again whether it still counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Credential {
+    /// The hash of an API key.
+    ApiKey([u8; 32]),
 }
 
 /// Who makes a request, and what they may do.
@@ -34,19 +50,12 @@ pub struct Caller {
     pub tenant_id: TenantId,
     /// Who.
     pub principal_id: PrincipalId,
-    /// Their grants.
-    pub grants: Arc<[Grant]>,
-    /// The hash of the key that they came with, to look again whether it still counts.
-    pub key_hash: [u8; 32],
-    /// When that key ends by itself.
+    /// What they may do.
+    pub rights: Rights,
+    /// What they came with.
+    pub credential: Credential,
+    /// When that ends by itself.
     pub expires_at: Option<Timestamp>,
-}
-
-impl Caller {
-    /// Whether they hold `permission` on `resource`.
-    pub fn may(&self, permission: Permission, resource: &Resource) -> bool {
-        allows(&self.grants, permission, resource)
-    }
 }
 
 /// Where a list goes on: before this id, newest first.
@@ -80,18 +89,8 @@ fn before(key: PageKey) -> Uuid {
     key.unwrap_or(Uuid::max())
 }
 
-/// Refuses what the actor may not do to a row of their tenant.
-fn guard(change: &Change, permission: Permission, resource: &Resource) -> Result<(), Error> {
-    if allows(&change.grants, permission, resource) { Ok(()) } else { Err(Error::Denied) }
-}
-
-/// Refuses to hand out what the actor does not hold. The server itself, and a command on the database, hold everything.
-fn hands_out(change: &Change, grant: &Grant) -> Result<(), Error> {
-    if change.actor_id.is_none() { Ok(()) } else { guard(change, grant.permission, &grant.resource) }
-}
-
 /// The workspace's resource, or the tenant's without one.
-fn place(workspace: Option<WorkspaceId>) -> Resource {
+pub(crate) fn place(workspace: Option<WorkspaceId>) -> Resource {
     workspace.map_or(Resource::Tenant, Resource::Workspace)
 }
 

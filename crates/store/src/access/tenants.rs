@@ -2,7 +2,7 @@
 
 use courant_api::access::{PrincipalKind, PrincipalStatus, TenantBootstrapped};
 use courant_api::events::{access, tenant};
-use courant_api::{ApiKeyId, GrantId, Permission, PrincipalId, Resource, TenantId};
+use courant_api::{ApiKeyId, GrantId, Permission, PrincipalId, Resource, RoleId, TenantId};
 
 use super::keys::{self, KeyDraft};
 use super::{grants, principals, text_of};
@@ -53,6 +53,7 @@ impl Store {
                         grant_id,
                         tenant_id,
                         principal_id,
+                        None::<RoleId>,
                         Permission::All.as_str(),
                         resource.to_string(),
                         change.now

@@ -61,7 +61,7 @@ pub(crate) async fn exists(tx: &mut Tx, tenant: TenantId, id: WorkspaceId) -> Re
 /// The workspace, locked, if the actor may manage it.
 async fn lock(tx: &mut Tx, change: &Change, id: WorkspaceId) -> Result<WorkspaceView, Error> {
     let row = tx.query_opt(&LOCK, params![change.tenant_id, id]).await?.ok_or(Error::NotFound("workspace"))?;
-    guard(change, Permission::WorkspacesManage, &place(Some(id)))?;
+    guard(tx, change, Permission::WorkspacesManage, &place(Some(id))).await?;
     let workspace = view(&row)?;
     change.check_version(workspace.version)?;
     Ok(workspace)
@@ -70,15 +70,20 @@ async fn lock(tx: &mut Tx, change: &Change, id: WorkspaceId) -> Result<Workspace
 /// A parent that something may be put under, and its ancestors from itself up.
 async fn open_parent(tx: &mut Tx, change: &Change, parent: Option<WorkspaceId>) -> Result<Vec<WorkspaceId>, Error> {
     let Some(parent) = parent else {
-        guard(change, Permission::WorkspacesManage, &place(None))?;
+        guard(tx, change, Permission::WorkspacesManage, &place(None)).await?;
         return Ok(Vec::new());
     };
     let workspace = get(tx, change.tenant_id, parent).await?;
-    guard(change, Permission::WorkspacesManage, &place(Some(parent)))?;
+    guard(tx, change, Permission::WorkspacesManage, &place(Some(parent))).await?;
     if workspace.archived_at.is_some() {
         return Err(Error::Conflict("the parent workspace is archived".into()));
     }
-    let rows = tx.query(&ANCESTORS, params![change.tenant_id, parent]).await?;
+    path(tx, change.tenant_id, parent).await
+}
+
+/// The workspace and all above it, nearest first; empty when the tenant has no such workspace.
+pub(crate) async fn path(tx: &mut Tx, tenant: TenantId, id: WorkspaceId) -> Result<Vec<WorkspaceId>, Error> {
+    let rows = tx.query(&ANCESTORS, params![tenant, id]).await?;
     rows.iter().map(|row| row.get(0)).collect()
 }
 

@@ -28,6 +28,7 @@ migrations! {
     2 "0002_journal";
     3 "0003_notify";
     4 "0004_retention";
+    5 "0005_roles";
 }
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS schema_migration \

@@ -65,10 +65,10 @@ async fn a_unit_that_fails_or_panics_after_a_write_leaves_nothing_on_its_connect
             let fails = db.write(lost, |tx, id| {
                 Box::pin(async move {
                     tx.execute(&ADD, params![*id, 0_i64]).await?;
-                    Err::<(), _>(Error::Denied)
+                    Err::<(), _>(Error::NotFound("thing"))
                 })
             });
-            assert!(matches!(fails.await, Err(Error::Denied)));
+            assert!(matches!(fails.await, Err(Error::NotFound(_))));
             let panics = db.write(lost, |tx, id| {
                 Box::pin(async move {
                     tx.execute(&ADD, params![*id, 0_i64]).await?;

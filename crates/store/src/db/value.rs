@@ -3,7 +3,8 @@
 use std::error::Error as StdError;
 
 use courant_api::{
-    ApiKeyId, DeliveryId, EventId, GrantId, IntegrationId, PrincipalId, TenantId, Timestamp, WorkspaceId,
+    ApiKeyId, DeliveryId, EventId, GrantId, IntegrationId, PrincipalId, RoleAssignmentId, RoleId, TenantId, Timestamp,
+    WorkspaceId,
 };
 use rusqlite::types::{Null, ToSql as LiteToSql, ToSqlOutput, ValueRef};
 use tokio_postgres::types::private::BytesMut;
@@ -212,4 +213,15 @@ macro_rules! ids {
     )+};
 }
 
-ids!(TenantId, PrincipalId, WorkspaceId, EventId, GrantId, ApiKeyId, IntegrationId, DeliveryId);
+ids!(
+    TenantId,
+    PrincipalId,
+    WorkspaceId,
+    EventId,
+    GrantId,
+    RoleId,
+    RoleAssignmentId,
+    ApiKeyId,
+    IntegrationId,
+    DeliveryId
+);

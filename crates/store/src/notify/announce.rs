@@ -1,17 +1,17 @@
 //! From the journal to the outbox: one page of events, its deliveries and the announcer's position in one
 //! transaction, so that each event is announced once whatever crashes.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
-use courant_api::{Event, Permission, PrincipalId, Resource, TenantId, Timestamp, WorkspaceId};
-use courant_core::access::allows;
+use courant_api::{Event, Permission, PrincipalId, TenantId, Timestamp, WorkspaceId};
 use courant_core::announce::{Route, matches, notification};
 
-use crate::access::grants;
+use crate::access::{Unknown, grants, place};
 use crate::change::{fresh_id, to_json};
 use crate::db::{Tx, Value, params, statements};
 use crate::journal::Position;
-use crate::{Error, Store};
+use crate::{Authority, Error, Rights, Store};
 
 const ANNOUNCER: &str = "announcer";
 
@@ -97,7 +97,8 @@ impl Store {
         events: Vec<Event>,
         now: Timestamp,
     ) -> Result<Announced, Error> {
-        let done = self.db.write((from, next, events, now), |tx, (from, next, events, now)| {
+        let authority = self.authority.clone();
+        let done = self.db.write((from, next, events, now, authority), |tx, (from, next, events, now, authority)| {
             Box::pin(async move {
                 let stands: Position = tx.query_one(&POSITION_LOCK, params![ANNOUNCER]).await?.get(0)?;
                 // A page of a journal that was replaced meanwhile says nothing about the one that is written here.
@@ -105,7 +106,7 @@ impl Store {
                 if stands != from.seq || [from.incarnation, next.incarnation] != [journal; 2] {
                     return Ok(Announced::Stale);
                 }
-                let (deliveries, withheld) = enqueue(tx, events, *now).await?;
+                let (deliveries, withheld) = enqueue(tx, events, authority, *now).await?;
                 tx.execute(&POSITION_MOVE, params![ANNOUNCER, next.seq, *now]).await?;
                 Ok(Announced::Moved { deliveries, withheld })
             })
@@ -114,8 +115,8 @@ impl Store {
     }
 }
 
-async fn enqueue(tx: &mut Tx, events: &[Event], now: Timestamp) -> Result<(u64, u64), Error> {
-    let (routes, withheld) = routes(tx, events).await?;
+async fn enqueue(tx: &mut Tx, events: &[Event], authority: &Authority, now: Timestamp) -> Result<(u64, u64), Error> {
+    let (routes, withheld) = routes(tx, events, authority).await?;
     let mut rows: Vec<Vec<Value>> = Vec::new();
     for event in events {
         for route in routes.get(&event.tenant_id).into_iter().flatten().filter(|route| matches(route, event)) {
@@ -143,18 +144,26 @@ async fn enqueue(tx: &mut Tx, events: &[Event], now: Timestamp) -> Result<(u64, 
 
 /// The routes of the tenants that have events here, as they stand in this transaction, and how many there would be more
 /// if who saved them might still read.
-async fn routes(tx: &mut Tx, events: &[Event]) -> Result<(HashMap<TenantId, Vec<Route>>, u64), Error> {
+async fn routes(
+    tx: &mut Tx,
+    events: &[Event],
+    authority: &Authority,
+) -> Result<(HashMap<TenantId, Vec<Route>>, u64), Error> {
     let tenants: HashSet<_> = events.iter().map(|e| e.tenant_id.uuid()).collect();
     let mut routes: HashMap<TenantId, Vec<Route>> = HashMap::new();
     if tenants.is_empty() {
         return Ok((routes, 0));
     }
     let mut withheld = 0;
-    let mut rights = HashMap::new();
+    let (mut savers, mut unknown) = (Savers::new(), Unknown::default());
     for row in tx.query(&ROUTES, params![tenants.into_iter().collect::<Vec<_>>()]).await? {
         let (tenant, workspace): (TenantId, Option<WorkspaceId>) = (row.get(1)?, row.get(3)?);
         let active = row.get::<String>(5)? == "active";
-        if !active || !saver_may_read(tx, &mut rights, tenant, row.get(4)?, workspace).await? {
+        let may_read = active && {
+            let answer = saver_may_read(tx, &mut savers, authority, (tenant, row.get(4)?), workspace).await;
+            unknown.note(answer)?
+        };
+        if !may_read {
             let id: courant_api::IntegrationId = row.get(0)?;
             tracing::warn!(integration.id = %id, "told nothing: the principal who saved it may not read events");
             withheld += 1;
@@ -172,22 +181,25 @@ async fn routes(tx: &mut Tx, events: &[Event]) -> Result<(HashMap<TenantId, Vec<
         let route = Route { integration_id: row.get(0)?, journal_types, workspace: scope, created_seq: row.get(6)? };
         routes.entry(tenant).or_default().push(route);
     }
+    unknown.settled()?;
     Ok((routes, withheld))
 }
 
-type Rights = HashMap<(TenantId, PrincipalId), Vec<courant_core::access::Grant>>;
+type Savers = HashMap<(TenantId, PrincipalId), Rights>;
 
 /// An integration sees what the principal who saved it may still read.
 async fn saver_may_read(
     tx: &mut Tx,
-    rights: &mut Rights,
-    tenant: TenantId,
-    saver: PrincipalId,
+    savers: &mut Savers,
+    authority: &Authority,
+    (tenant, saver): (TenantId, PrincipalId),
     workspace: Option<WorkspaceId>,
 ) -> Result<bool, Error> {
-    if let std::collections::hash_map::Entry::Vacant(entry) = rights.entry((tenant, saver)) {
-        entry.insert(grants::of(tx, tenant, saver).await?);
-    }
-    let resource = workspace.map_or(Resource::Tenant, Resource::Workspace);
-    Ok(allows(&rights[&(tenant, saver)], Permission::EventsRead, &resource))
+    let rights = match savers.entry((tenant, saver)) {
+        Entry::Occupied(known) => known.into_mut(),
+        Entry::Vacant(entry) => {
+            entry.insert(Rights::new(authority, tenant, saver, grants::of(tx, tenant, saver).await?))
+        }
+    };
+    rights.allows_here(tx, Permission::EventsRead, &place(workspace)).await
 }

@@ -9,11 +9,10 @@ use courant_api::events::notify::{
 };
 use courant_api::notify::IntegrationView;
 use courant_api::{IntegrationId, Permission, PrincipalId, Resource, TenantId, Timestamp, WorkspaceId};
-use courant_core::access::allows;
 use serde_json::{Map, Value as Json};
 use uuid::Uuid;
 
-use crate::access::workspaces;
+use crate::access::{allows_names, guard, workspaces};
 use crate::change::{Change, Changed, to_json};
 use crate::db::{Row, Tx, params, statements};
 use crate::{Caller, Error, Page, PageKey, Store, count};
@@ -51,8 +50,23 @@ pub struct Integration {
     pub updated_at: Timestamp,
 }
 
+/// The new state of an integration.
+#[derive(Debug)]
+pub struct Edited {
+    /// The state.
+    pub integration: Integration,
+    /// Where the editor must be able to read events, when what the integration tells of them was set.
+    pub reads: Option<Resource>,
+}
+
+impl From<Integration> for Edited {
+    fn from(integration: Integration) -> Self {
+        Self { integration, reads: None }
+    }
+}
+
 /// Makes the new state of an integration from its locked row.
-pub type Edit = Arc<dyn Fn(&Integration) -> Result<Integration, Error> + Send + Sync>;
+pub type Edit = Arc<dyn Fn(&Integration) -> Result<Edited, Error> + Send + Sync>;
 
 macro_rules! columns {
     () => {
@@ -142,7 +156,7 @@ async fn lock(tx: &mut Tx, change: &Change, id: IntegrationId, permission: Permi
     const ABSENT: Error = Error::NotFound("notification integration");
     let row = tx.query_opt(&LOCK, params![change.tenant_id, id]).await?.ok_or(ABSENT)?;
     let integration = Integration::read(&row)?;
-    if !allows(&change.grants, permission, &integration.resource()) {
+    if !change.rights.allows_on(permission, &integration.resource())? {
         return Err(ABSENT);
     }
     change.check_version(integration.version)?;
@@ -225,7 +239,7 @@ impl Store {
             })
         });
         match found.await? {
-            Some(i) if caller.may(Permission::NotificationIntegrationRead, &i.resource()) => Ok(i.view()),
+            Some(i) if caller.rights.allows_on(Permission::NotificationIntegrationRead, &i.resource())? => Ok(i.view()),
             _ => Err(Error::NotFound("notification integration")),
         }
     }
@@ -244,15 +258,16 @@ impl Store {
                     let mut before = key.unwrap_or(Uuid::max());
                     loop {
                         let rows = tx.query(&LIST, params![caller.tenant_id, before, *limit + 1]).await?;
-                        for row in &rows {
-                            let integration = Integration::read(row)?;
-                            before = integration.id.uuid();
-                            if caller.may(Permission::NotificationIntegrationRead, &integration.resource()) {
+                        let read = Permission::NotificationIntegrationRead;
+                        let shown = allows_names(&caller.rights, read, rows.iter().map(|row| row.get(1)))?;
+                        for (row, shown) in rows.iter().zip(shown) {
+                            before = row.get(0)?;
+                            if shown {
                                 if count(&items) == *limit {
                                     let next = items.last().map(|i: &IntegrationView| i.id.uuid());
                                     return Ok(Page { items, next });
                                 }
-                                items.push(integration.view());
+                                items.push(Integration::read(row)?.view());
                             }
                         }
                         if count(&rows) <= *limit {
@@ -276,14 +291,15 @@ impl Store {
             .change(change, (id, edit), |tx, (change, (id, edit))| {
                 Box::pin(async move {
                     let old = lock(tx, change, *id, Permission::NotificationIntegrationUpdate).await?;
-                    let mut new = edit(&old)?;
+                    let Edited { integration: mut new, reads } = edit(&old)?;
+                    if let Some(place) = reads {
+                        guard(tx, change, Permission::EventsRead, &place).await?;
+                    }
                     let changes = old.changes(&new);
                     if changes.is_empty() {
                         return Ok(old.view());
                     }
-                    if !allows(&change.grants, Permission::NotificationIntegrationUpdate, &new.resource()) {
-                        return Err(Error::Denied);
-                    }
+                    guard(tx, change, Permission::NotificationIntegrationUpdate, &new.resource()).await?;
                     if let Some(workspace) = new.workspace_id {
                         workspaces::exists(tx, change.tenant_id, workspace).await?;
                     }

@@ -6,7 +6,7 @@ mod outbox;
 mod view;
 
 pub use announce::{Announced, Place};
-pub use integrations::{Edit, Integration};
+pub use integrations::{Edit, Edited, Integration};
 pub use outbox::{Claim, Claimed, Dead, Lanes, Mark, Outcome};
 
 #[cfg(feature = "testing")]

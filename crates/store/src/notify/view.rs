@@ -2,11 +2,11 @@
 
 use courant_api::notify::{DeliveryStatus, DeliveryView, RetryOutcome, RetryResult, Subject};
 use courant_api::{DeliveryId, Permission, Resource};
-use courant_core::access::allows;
 use courant_core::delivery::requeue;
 use serde::Deserialize;
 use uuid::Uuid;
 
+use crate::access::allows_names;
 use crate::change::{Change, Changed};
 use crate::db::{Row, params, statements};
 use crate::{Caller, Error, Page, PageKey, Store, count};
@@ -69,10 +69,11 @@ impl Store {
                     loop {
                         let values = params![caller.tenant_id, before, !wanted.is_empty(), wanted.clone(), *limit + 1];
                         let rows = tx.query(&LIST, values).await?;
-                        for row in &rows {
+                        let read = Permission::NotificationIntegrationRead;
+                        let shown = allows_names(&caller.rights, read, rows.iter().map(|row| row.get(2)))?;
+                        for (row, shown) in rows.iter().zip(shown) {
                             before = row.get(0)?;
-                            let name = Resource::NotificationIntegration(row.get(2)?);
-                            if caller.may(Permission::NotificationIntegrationRead, &name) {
+                            if shown {
                                 if count(&items) == *limit {
                                     let next = items.last().map(|d| d.id.uuid());
                                     return Ok(Page { items, next });
@@ -96,7 +97,7 @@ impl Store {
                 Box::pin(async move {
                     let row = tx.query_opt(&LOCK, params![change.tenant_id, *id]).await?.ok_or(ABSENT)?;
                     let name = Resource::NotificationIntegration(row.get(1)?);
-                    if !allows(&change.grants, Permission::NotificationIntegrationUpdate, &name) {
+                    if !change.rights.allows_on(Permission::NotificationIntegrationUpdate, &name)? {
                         return Err(ABSENT);
                     }
                     let status =

@@ -128,7 +128,7 @@ async fn a_disabled_integration_hears_nothing(world: World) {
     add(&world, &tenant, on).await;
     world.append(&tenant, vec![draft("task.made", "1")]).await;
     assert_eq!(world.announce(at(1)).await, 2);
-    let disable: Edit = Arc::new(|i| Ok(Integration { enabled: false, ..i.clone() }));
+    let disable: Edit = Arc::new(|i| Ok(Integration { enabled: false, ..i.clone() }.into()));
     now(world.store.integration_update(tenant.change(), id, disable).await.unwrap());
     world.append(&tenant, vec![draft("task.made", "2")]).await;
     world.announce(at(2)).await;
@@ -136,7 +136,7 @@ async fn a_disabled_integration_hears_nothing(world: World) {
 }
 
 async fn grant(world: &World, tenant: &Tenant, principal_id: PrincipalId, permission: Permission, resource: Resource) {
-    now(world.store.grant_create(tenant.change(), GrantCreate { principal_id, permission, resource }).await.unwrap());
+    now(world.store.grant_create(tenant.change(), GrantCreate::to(principal_id, permission, resource)).await.unwrap());
 }
 
 async fn an_integration_hears_what_its_saver_may_read(world: World) {
@@ -188,7 +188,7 @@ async fn an_integration_hears_nothing_of_itself_and_of_other_tenants(world: Worl
     add(&world, &tenant, one).await;
     add(&world, &tenant, two).await;
     world.append(&other, vec![draft("task.made", "theirs")]).await;
-    let pause: Edit = Arc::new(|i| Ok(Integration { paused: true, ..i.clone() }));
+    let pause: Edit = Arc::new(|i| Ok(Integration { paused: true, ..i.clone() }.into()));
     now(world.store.integration_update(tenant.change(), two_id, pause).await.unwrap());
     world.announce(at(1)).await;
     let two_id = two_id.to_string();

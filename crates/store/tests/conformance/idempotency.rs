@@ -134,7 +134,7 @@ async fn an_answer_is_kept_for_a_day(world: World) {
 
 async fn what_was_rolled_back_keeps_no_answer(world: World) {
     let tenant = world.tenant().await;
-    let new = GrantCreate { principal_id: tenant.admin, permission: Permission::All, resource: Resource::Tenant };
+    let new = GrantCreate::to(tenant.admin, Permission::All, Resource::Tenant);
     conflict(world.store.grant_create(keyed(tenant.change(), "k", 1), new).await);
     assert_eq!(world.raw().await.number("SELECT count(*) FROM idempotency").await, 0);
     now(create(&world, keyed(tenant.change(), "k", 2), "a").await.unwrap());

@@ -39,7 +39,7 @@ async fn edit(
     let edit: Edit = Arc::new(move |old| {
         let mut new = old.clone();
         edit(&mut new);
-        Ok(new)
+        Ok(new.into())
     });
     world.store.integration_update(change, id, edit).await.map(now)
 }

@@ -24,6 +24,7 @@ mod pages;
 mod principals;
 mod ranges;
 mod retention;
+mod roles;
 mod seam;
 mod servers;
 mod starts;
@@ -77,6 +78,7 @@ const NOUNS: &[&[Case]] = &[
     principals::CASES,
     ranges::CASES,
     retention::CASES,
+    roles::CASES,
     seam::CASES,
     servers::CASES,
     starts::CASES,

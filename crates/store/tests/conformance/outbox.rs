@@ -218,7 +218,7 @@ async fn deliveries_of_a_paused_integration_wait(world: World) {
     let (tenant, server) = queue(&world, 2).await;
     let ops = world.store.integration_list(&tenant.caller, None, 1).await.unwrap().items.remove(0);
     let pause = async |paused| {
-        let edit: Edit = Arc::new(move |i| Ok(Integration { paused, ..i.clone() }));
+        let edit: Edit = Arc::new(move |i| Ok(Integration { paused, ..i.clone() }.into()));
         now(world.store.integration_update(tenant.change(), ops.id, edit).await.unwrap());
     };
     pause(true).await;

@@ -31,7 +31,7 @@ async fn a_tenant_begins_with_an_administrator_and_its_key(world: World) {
 
     let caller = world.store.caller_by_key(key("first").hash, at(3)).await.unwrap().unwrap();
     assert_eq!((caller.tenant_id, caller.principal_id), (made.tenant_id, made.principal_id));
-    assert_eq!(caller.grants[..], [Grant { permission: Permission::All, resource: Resource::Tenant }]);
+    assert_eq!(caller.rights.grants(), [Grant::new(Permission::All, Resource::Tenant)]);
     let administrator = world.store.principal_get(made.tenant_id, made.principal_id).await.unwrap();
     assert_eq!((administrator.kind, administrator.status), (PrincipalKind::Human, PrincipalStatus::Active));
 
@@ -119,16 +119,16 @@ async fn a_grant_is_given_once_and_taken_back(world: World) {
     let tenant = world.tenant().await;
     let principal_id = world.principal(&tenant).await;
     now(world.store.api_key_create(tenant.change(), principal_id, key("theirs")).await.unwrap());
-    let held = async || world.store.caller_by_key(key("theirs").hash, at(0)).await.unwrap().unwrap().grants.to_vec();
+    let held =
+        async || world.store.caller_by_key(key("theirs").hash, at(0)).await.unwrap().unwrap().rights.grants().to_vec();
     assert_eq!(held().await, []);
     let begin = world.end(&tenant).await;
 
     let resource = Resource::NotificationIntegration("ops chat".into());
-    let new =
-        GrantCreate { principal_id, permission: Permission::NotificationIntegrationRead, resource: resource.clone() };
+    let new = GrantCreate::to(principal_id, Permission::NotificationIntegrationRead, resource.clone());
     let grant = now(world.store.grant_create(tenant.change_at(5), new.clone()).await.unwrap());
     assert_eq!(grant.created_at, at(5));
-    assert_eq!(held().await, [Grant { permission: new.permission, resource: resource.clone() }]);
+    assert_eq!(held().await, [Grant::new(new.permission, resource.clone())]);
     conflict(world.store.grant_create(tenant.change(), new.clone()).await);
     let listed = world.store.grant_list(tenant.id, None, 1).await.unwrap();
     assert_eq!((&listed.items[..], listed.next), (&[grant.clone()][..], Some(grant.id.uuid())));
@@ -149,7 +149,7 @@ async fn a_grant_needs_its_principal_and_its_workspace(world: World) {
     let tenant = world.tenant().await;
     let begin = world.end(&tenant).await;
     let absent = uuid::Uuid::from_u128(4);
-    let new = |principal_id, resource| GrantCreate { principal_id, permission: Permission::EventsRead, resource };
+    let new = |principal_id, resource| GrantCreate::to(principal_id, Permission::EventsRead, resource);
     not_found(world.store.grant_create(tenant.change(), new(absent.into(), Resource::Tenant)).await);
     let nowhere = Resource::Workspace(absent.into());
     not_found(world.store.grant_create(tenant.change(), new(tenant.admin, nowhere)).await);
@@ -163,18 +163,22 @@ async fn nobody_hands_out_more_than_they_hold(world: World) {
     let held = [(Permission::EventsRead, ops.clone()), (Permission::GrantsManage, Resource::Tenant)];
     let handed = async |permission, resource: &Resource| {
         let principal_id = world.principal(&tenant).await;
-        let new = GrantCreate { principal_id, permission, resource: resource.clone() };
+        let new = GrantCreate::to(principal_id, permission, resource.clone());
         let granted = world.store.grant_create(tenant.change_with(&held), new.clone()).await;
         // A key for somebody who has the grant already comes to the same.
         let principal_id = world.principal(&tenant).await;
-        now(world.store.grant_create(tenant.change(), GrantCreate { principal_id, ..new }).await.unwrap());
+        now(world
+            .store
+            .grant_create(tenant.change(), GrantCreate { principal_id: Some(principal_id), ..new })
+            .await
+            .unwrap());
         let keyed = world
             .store
             .api_key_create(tenant.change_with(&held), principal_id, key(&principal_id.uuid().simple().to_string()))
             .await;
         match (granted, keyed) {
             (Ok(_), Ok(_)) => true,
-            (Err(Error::Denied), Err(Error::Denied)) => false,
+            (Err(Error::Denied { .. }), Err(Error::Denied { .. })) => false,
             unlike => panic!("{permission} {resource}: {unlike:?}"),
         }
     };
@@ -192,7 +196,7 @@ async fn nobody_hands_out_more_than_they_hold(world: World) {
         assert!(!handed(permission, resource).await, "{permission} {resource}");
     }
     let denied = world.store.api_key_create(tenant.change_with(&held), tenant.admin, key("admin's")).await;
-    assert!(matches!(denied, Err(Error::Denied)), "{denied:?}");
+    assert!(matches!(denied, Err(Error::Denied { .. })), "{denied:?}");
     let by_command = Change::by_server(tenant.id, at(1));
     now(world.store.api_key_create(by_command, tenant.admin, key("admin's")).await.unwrap());
 }

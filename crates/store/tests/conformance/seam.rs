@@ -59,7 +59,7 @@ async fn a_unit_that_panics_leaves_nothing_and_the_store_usable(world: World) {
     }
     assert_eq!(world.since(&tenant, &begin).await, []);
     assert_eq!(world.store.integration_get(&tenant.caller, ops.id).await.unwrap(), ops);
-    let edit: Edit = Arc::new(|i| Ok(Integration { paused: true, ..i.clone() }));
+    let edit: Edit = Arc::new(|i| Ok(Integration { paused: true, ..i.clone() }.into()));
     assert!(now(world.store.integration_update(tenant.change(), ops.id, edit).await.unwrap()).paused);
 }
 
@@ -72,7 +72,7 @@ async fn a_dropped_request_does_not_cut_its_write(world: World) {
         let mut ends = ends.lock().unwrap();
         ends.0.take().unwrap().send(()).unwrap();
         tokio::task::block_in_place(|| ends.1.recv().unwrap());
-        Ok(Integration { paused: true, ..i.clone() })
+        Ok(Integration { paused: true, ..i.clone() }.into())
     });
     let mut appended = world.store.appended();
     appended.mark_unchanged();

@@ -8,10 +8,10 @@ use courant_api::event::EventPage;
 use courant_api::{
     Cursor, Event, EventId, IntegrationId, Permission, PrincipalId, Resource, TenantId, Timestamp, WorkspaceId,
 };
-use courant_core::access::Grant;
+use courant_core::access::{Grant, Reach};
 use courant_store::{
-    Announced, Caller, Change, Changed, Error, EventDraft, EventQuery, Integration, KeyDraft, Options, Place,
-    ScanBatch, Start, Store,
+    Announced, Authority, Caller, Change, Changed, Error, EventDraft, EventQuery, Integration, KeyDraft, Options,
+    Place, Rights, ScanBatch, Start, Store,
 };
 use courant_testkit::TestDatabase;
 use tokio::task::JoinSet;
@@ -174,7 +174,7 @@ pub fn conflict<T>(outcome: Result<T, Error>) {
 
 #[track_caller]
 pub fn denied<T>(outcome: Result<T, Error>) {
-    assert!(matches!(outcome, Err(Error::Denied)), "{:?}", outcome.err());
+    assert!(matches!(outcome, Err(Error::Denied { .. })), "{:?}", outcome.err());
 }
 
 impl World {
@@ -261,20 +261,20 @@ impl Tenant {
     pub fn change_at(&self, second: i64) -> Change {
         Change {
             actor_id: Some(self.admin),
-            grants: Arc::clone(&self.caller.grants),
+            rights: self.caller.rights.clone(),
             ..Change::by_server(self.id, at(second))
         }
     }
 
     /// A change by somebody who holds just these grants.
     pub fn change_with(&self, grants: &[(Permission, Resource)]) -> Change {
-        Change { grants: self.caller_with(grants).grants, ..self.change() }
+        Change { rights: self.caller_with(grants).rights, ..self.change() }
     }
 
     pub fn caller_with(&self, grants: &[(Permission, Resource)]) -> Caller {
-        let grants =
-            grants.iter().map(|(permission, resource)| Grant { permission: *permission, resource: resource.clone() });
-        Caller { grants: grants.collect(), ..self.caller.clone() }
+        let grants = grants.iter().map(|(permission, resource)| Grant::new(*permission, resource.clone())).collect();
+        let rights = Rights::new(&Authority::Grants(Reach::Exact), self.id, self.admin, grants);
+        Caller { rights, ..self.caller.clone() }
     }
 
     /// An integration that wants events of these prefixes.

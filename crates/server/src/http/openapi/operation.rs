@@ -24,9 +24,11 @@ pub(super) fn describe(route: &Route, schemas: &mut Schemas) -> Value {
     if route.shape.public {
         put("security", json!([]));
     }
-    if let Some(Access::On(permissions, on)) = route.access {
-        put("x-permission", json!({ "permissions": permissions, "on": on }));
-    }
+    match route.access {
+        Some(Access::On(permissions, on)) => put("x-permission", json!({ "permissions": permissions, "on": on })),
+        Some(Access::OneOf(permissions, on)) => put("x-permission", json!({ "oneOf": permissions, "on": on })),
+        Some(Access::Public | Access::Caller) | None => None,
+    };
     put("parameters", Value::Array(parameters(route, schemas)));
     if let Some(body) = route.shape.body {
         let schema = body(&mut schemas.inputs);

@@ -8,6 +8,7 @@ mod list;
 mod notify;
 pub mod operation;
 mod retention;
+mod roles;
 
 use crate::app::App;
 use crate::http::{Endpoint, Reply};
@@ -22,6 +23,7 @@ pub fn endpoints() -> Vec<Endpoint<App>> {
     all.extend(catalogue::endpoints());
     all.extend(notify::endpoints());
     all.extend(access::endpoints());
+    all.extend(roles::endpoints());
     all.extend(retention::endpoints());
     all.extend(operation::endpoints());
     all

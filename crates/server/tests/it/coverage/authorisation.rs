@@ -16,7 +16,7 @@ fn held() -> impl Iterator<Item = (&'static Route, &'static [Need])> {
     // What sockets refuse is in sockets.rs.
     ROUTES.iter().filter(|route| !route.is_socket()).filter_map(|route| match route.who {
         Who::Holders(needs) => Some((route, needs)),
-        Who::Everybody | Who::Bootstrap => None,
+        Who::OneOf(_) | Who::Caller | Who::Everybody | Who::Bootstrap => None,
     })
 }
 
@@ -58,7 +58,8 @@ async fn a_principal_without_grants_may_do_nothing(world: &World) {
     for route in protected().filter(|route| !route.is_socket()) {
         let reply = route.request(&nobody, &things).await;
         let expected = match route.who {
-            Who::Holders(needs) => needs[0].refused,
+            Who::Holders(needs) | Who::OneOf(needs) => needs[0].refused,
+            Who::Caller => 200,
             Who::Everybody | Who::Bootstrap => 401,
         };
         assert_eq!(reply.status, expected, "{} {}: {}", route.method, route.template, reply.text());
@@ -67,9 +68,10 @@ async fn a_principal_without_grants_may_do_nothing(world: &World) {
 }
 
 /// Whoever holds everything but `missing`, on the tenant and so on everything in it.
-async fn all_but(tenant: &Tenant, missing: &str) -> Api {
+async fn all_but(tenant: &Tenant, missing: &[&str]) -> Api {
     let names = Permission::LIST.iter().map(|p| p.as_str());
-    let grants: Vec<_> = names.filter(|name| *name != "*" && *name != missing).map(|name| (name, "tenant")).collect();
+    let grants: Vec<_> =
+        names.filter(|name| *name != "*" && !missing.contains(name)).map(|name| (name, "tenant")).collect();
     tenant.member(&grants).await.api
 }
 
@@ -79,7 +81,7 @@ async fn no_other_permission_stands_in_for_the_one_that_is_needed(world: &World)
     let mut without: BTreeMap<&str, Api> = BTreeMap::new();
     for permission in held().flat_map(|(_, needs)| needs).map(|need| need.permission) {
         if !without.contains_key(permission) {
-            without.insert(permission, all_but(&tenant, permission).await);
+            without.insert(permission, all_but(&tenant, &[permission]).await);
         }
     }
     let before = tenant.end().await;
@@ -118,6 +120,24 @@ async fn the_permissions_that_a_route_names_are_enough(world: &World) {
     }
 }
 
+fn one_of() -> impl Iterator<Item = (&'static Route, &'static [Need])> {
+    ROUTES.iter().filter_map(|route| if let Who::OneOf(needs) = route.who { Some((route, needs)) } else { None })
+}
+
+async fn where_one_of_several_permissions_is_enough_each_of_them_is_and_no_other(world: &World) {
+    let tenant = world.tenant().await;
+    let things = things(world, &tenant, "sample.made").await;
+    for (route, needs) in one_of() {
+        for need in needs {
+            let member = tenant.member(&[(need.permission, &fill(need.on, &things))]).await;
+            assert_eq!(route.request(&member, &things).await.status, route.status, "{}", route.template);
+        }
+        let missing: Vec<_> = needs.iter().map(|need| need.permission).collect();
+        let reply = route.request(&all_but(&tenant, &missing).await, &things).await;
+        assert_eq!(reply.status, needs[0].refused, "{}: {}", route.template, reply.text());
+    }
+}
+
 async fn public_routes_ask_nobody_who_they_are(world: &World) {
     for route in ROUTES.iter().filter(|route| matches!(route.who, Who::Everybody)) {
         for api in [world.api.anonymous(), world.api.with("not a key")] {
@@ -139,6 +159,7 @@ on_both_databases! {
     a_principal_without_grants_may_do_nothing,
     no_other_permission_stands_in_for_the_one_that_is_needed,
     the_permissions_that_a_route_names_are_enough,
+    where_one_of_several_permissions_is_enough_each_of_them_is_and_no_other,
     public_routes_ask_nobody_who_they_are,
     a_second_credential_header_is_no_credential,
 }

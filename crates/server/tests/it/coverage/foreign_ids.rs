@@ -5,8 +5,20 @@ use super::{Things, things};
 use crate::support::{Reply, World, no_such_id, on_both_databases};
 
 /// What a caller could know of another tenant.
-const IDS: &[&str] =
-    &["org", "principal", "key", "grant", "workspace", "parent", "integration", "delivery", "event", "type"];
+const IDS: &[&str] = &[
+    "org",
+    "principal",
+    "key",
+    "grant",
+    "role",
+    "assignment",
+    "workspace",
+    "parent",
+    "integration",
+    "delivery",
+    "event",
+    "type",
+];
 
 fn with(own: &Things, thing: &'static str, value: &str) -> Things {
     let mut changed = own.clone();
@@ -30,7 +42,9 @@ async fn another_tenants_id_looks_like_one_that_does_not_exist(world: &World) {
     let foreign = things(world, &theirs, "theirs.made").await;
     let (before, theirs_before) = (mine.end().await, theirs.end().await);
     let mut asked = 0;
-    for route in ROUTES.iter().filter(|route| matches!(route.who, Who::Holders(_)) && !route.is_socket()) {
+    for route in
+        ROUTES.iter().filter(|route| matches!(route.who, Who::Holders(_) | Who::OneOf(_)) && !route.is_socket())
+    {
         for &thing in IDS.iter().filter(|thing| route.names(thing)) {
             let missing = if thing == "type" { "absent.made".to_owned() } else { no_such_id() };
             let place = format!("{} {} with a foreign {thing}", route.method, route.template);
@@ -54,7 +68,7 @@ async fn another_tenants_id_looks_like_one_that_does_not_exist(world: &World) {
 async fn an_id_that_cannot_be_one_looks_missing_too(world: &World) {
     let tenant = world.tenant().await;
     let own = things(world, &tenant, "sample.made").await;
-    for route in ROUTES.iter().filter(|route| matches!(route.who, Who::Holders(_))) {
+    for route in ROUTES.iter().filter(|route| matches!(route.who, Who::Holders(_) | Who::OneOf(_))) {
         for &thing in IDS.iter().filter(|&&thing| thing != "type" && route.path.contains(&format!("/{{{thing}}}"))) {
             let missing = route.request(&tenant, &with(&own, thing, &no_such_id())).await.comparable();
             for strange in ["7", "not-an-id", "%00", "%E2%82%AC", "00000000-0000-0000-0000-00000000000g"] {

@@ -25,6 +25,10 @@ pub async fn things(world: &World, tenant: &Tenant, type_name: &str) -> Things {
     let grant = tenant.grant(&member.id, "api_keys.manage", "tenant").await;
     let (workspace, parent) = (tenant.workspace(None).await, tenant.workspace(None).await);
     tenant.register(&[type_name]).await;
+    let role = json!({ "key": format!("role-{type_name}"), "name": "Role", "workspaceId": workspace });
+    let role = tenant::id(&tenant.post("/roles", &role).await.expect(201));
+    let assignment = json!({ "principalId": member.id, "workspaceId": workspace });
+    let assignment = tenant.post(&format!("/roles/{role}/assignments"), &assignment).await.expect(201);
     let name = format!("ops-{type_name}");
     let webhook = tenant.webhook(&name, &world.sink, &[type_name], json!({ "paused": true })).await;
     let event = tenant.append(tenant::order(type_name, "o_1")).await;
@@ -42,6 +46,8 @@ pub async fn things(world: &World, tenant: &Tenant, type_name: &str) -> Things {
         ("grant", grant),
         ("workspace", workspace),
         ("parent", parent),
+        ("role", role),
+        ("assignment", tenant::id(&assignment)),
         ("integration", tenant::id(&webhook)),
         ("name", name),
         ("delivery", tenant::id(&delivery)),
@@ -104,8 +110,9 @@ fn the_samples_need_what_the_routes_say_they_need() {
         assert_eq!(endpoint.is_socket(), route.is_socket());
         let place = format!("{} {}", route.method, route.template);
         match (endpoint.required_access(), &route.who) {
-            (Some(Access::Public), Who::Everybody) | (Some(Access::Caller), Who::Bootstrap) => {}
-            (Some(Access::On(permissions, _)), Who::Holders(needs)) => {
+            (Some(Access::Public), Who::Everybody) | (Some(Access::Caller), Who::Bootstrap | Who::Caller) => {}
+            (Some(Access::On(permissions, _)), Who::Holders(needs))
+            | (Some(Access::OneOf(permissions, _)), Who::OneOf(needs)) => {
                 let declared: Vec<_> = permissions.iter().map(|p| p.as_str()).collect();
                 let sampled: Vec<_> = needs.iter().map(|need| need.permission).collect();
                 assert_eq!(declared, sampled, "{place}");

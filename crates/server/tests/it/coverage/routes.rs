@@ -26,6 +26,10 @@ pub enum Who {
     Bootstrap,
     /// Who holds all of these.
     Holders(&'static [Need]),
+    /// Who holds one of these.
+    OneOf(&'static [Need]),
+    /// Whoever has a credential.
+    Caller,
 }
 
 /// A permission that the sample needs, where it must be held, and how a caller without it is refused.
@@ -57,7 +61,7 @@ macro_rules! routes {
     };
 }
 
-use Who::{Bootstrap, Everybody, Holders};
+use Who::{Bootstrap, Caller, Everybody, Holders, OneOf};
 
 routes! {
     GET "/api/v1/events" as "/api/v1/events?workspaceId={workspace}" => 200,
@@ -133,6 +137,23 @@ routes! {
         Holders(&[need("workspaces.manage", "tenant")]);
     POST "/api/v1/workspaces/{id}:archive" as "/api/v1/workspaces/{workspace}:archive" => 200,
         Holders(&[need("workspaces.manage", "workspace:{workspace}")]);
+    GET "/api/v1/roles" as "/api/v1/roles" => 200, Holders(&[need("roles.read", "tenant")]);
+    POST "/api/v1/roles" as "/api/v1/roles" with r#"{"key":"{unused}","name":"Role","workspaceId":"{workspace}"}"# => 201,
+        Holders(&[need("roles.manage", "workspace:{workspace}")]);
+    GET "/api/v1/roles/{id}" as "/api/v1/roles/{role}" => 200, Holders(&[need("roles.read", "workspace:{workspace}")]);
+    PATCH "/api/v1/roles/{id}" as "/api/v1/roles/{role}" with r#"{"name":"renamed"}"# => 200,
+        Holders(&[need("roles.manage", "workspace:{workspace}")]);
+    GET "/api/v1/roles/{id}/assignments" as "/api/v1/roles/{role}/assignments" => 200,
+        Holders(&[need("roles.read", "workspace:{workspace}")]);
+    POST "/api/v1/roles/{id}/assignments" as "/api/v1/roles/{role}/assignments"
+        with r#"{"principalId":"{principal}","workspaceId":"{parent}"}"# => 201,
+        Holders(&[need("roles.manage", "workspace:{parent}")]);
+    DELETE "/api/v1/roles/{id}/assignments/{assignment_id}" as "/api/v1/roles/{role}/assignments/{assignment}" => 204,
+        Holders(&[need("roles.manage", "workspace:{workspace}")]);
+    GET "/api/v1/roles/{id}/principals" as "/api/v1/roles/{role}/principals?workspaceId={workspace}" => 200,
+        OneOf(&[need("org.read", "workspace:{workspace}"), need("principals.read", "workspace:{workspace}")]);
+    POST "/api/v1/authz:check" as "/api/v1/authz:check"
+        with r#"{"checks":[{"permission":"events.read","resource":"workspace:{workspace}"}]}"# => 200, Caller;
     GET "/api/v1/operations/journal" as "/api/v1/operations/journal" => 200,
         Holders(&[need("operations.read", "tenant")]);
     POST "/api/v1/operations/journal:prune" as "/api/v1/operations/journal:prune"
