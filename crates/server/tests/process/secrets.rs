@@ -184,9 +184,15 @@ async fn refusals(caller: &Caller<'_>, org: &str, secret: &str) {
         format!("{{\"expiresAt\":\"{secret}\"}}"),
         format!("{{\"checks\":[{{\"permission\":\"{secret}\"}}]}}"),
         format!("{{\"cursor\":\"{secret}\",\"expiresAt\":\"2000-01-01T00:00:00Z\"}}"),
-        format!("{{\"events\":[{{\"type\":\"order.made\",\"entityType\":\"order\",\"entityId\":\"1\",\"payload\":\"{secret}\"}}]}}"),
-        format!("{{\"events\":[{{\"type\":\"order.made\",\"entityType\":\"order\",\"entityId\":\"1\",\"payload\":{{\"n\":\"{secret}\"}}}}]}}"),
-        format!("{{\"events\":[{{\"type\":\"order.made\",\"entityType\":\"{secret}\",\"entityId\":\"1\",\"payload\":{{}}}}]}}"),
+        format!(
+            "{{\"events\":[{{\"type\":\"order.made\",\"entityType\":\"order\",\"entityId\":\"1\",\"payload\":\"{secret}\"}}]}}"
+        ),
+        format!(
+            "{{\"events\":[{{\"type\":\"order.made\",\"entityType\":\"order\",\"entityId\":\"1\",\"payload\":{{\"n\":\"{secret}\"}}}}]}}"
+        ),
+        format!(
+            "{{\"events\":[{{\"type\":\"order.made\",\"entityType\":\"{secret}\",\"entityId\":\"1\",\"payload\":{{}}}}]}}"
+        ),
         format!("{{\"beforeSeconds\":\"{secret}\"}}"),
         format!("{{\"entityType\":\"order\",\"schema\":\"{secret}\"}}"),
         format!("{{\"name\":\"x\",\"provider\":\"{secret}\"}}"),
@@ -196,9 +202,15 @@ async fn refusals(caller: &Caller<'_>, org: &str, secret: &str) {
         format!("{{\"name\":\"x\",\"provider\":\"slack\",\"authConfig\":\"{secret}\"}}"),
         format!("{{\"name\":\"x\",\"provider\":\"slack\",\"providerConfig\":{{\"botToken\":\"{secret}\"}}}}"),
         format!("{{\"name\":\"x\",\"provider\":\"webhook\",\"providerConfig\":{{\"url\":\"{secret}\"}}}}"),
-        format!("{{\"name\":\"x\",\"provider\":\"webhook\",\"providerConfig\":{{\"url\":\"http://a:{secret}@127.0.0.1/\"}}}}"),
-        format!("{{\"name\":\"x\",\"provider\":\"webhook\",\"providerConfig\":{{\"url\":\"http://127.0.0.1/\",\"headers\":{{\"authorization\":\"{secret}\"}}}}}}"),
-        format!("{{\"name\":\"x\",\"provider\":\"webhook\",\"providerConfig\":{{\"url\":\"http://127.0.0.1/\"}},\"authConfig\":{{\"secret\":\"{secret}\"}}}}"),
+        format!(
+            "{{\"name\":\"x\",\"provider\":\"webhook\",\"providerConfig\":{{\"url\":\"http://a:{secret}@127.0.0.1/\"}}}}"
+        ),
+        format!(
+            "{{\"name\":\"x\",\"provider\":\"webhook\",\"providerConfig\":{{\"url\":\"http://127.0.0.1/\",\"headers\":{{\"authorization\":\"{secret}\"}}}}}}"
+        ),
+        format!(
+            "{{\"name\":\"x\",\"provider\":\"webhook\",\"providerConfig\":{{\"url\":\"http://127.0.0.1/\"}},\"authConfig\":{{\"secret\":\"{secret}\"}}}}"
+        ),
         format!("{{\"name\":\"x\",\"provider\":\"webhook\",\"journalTypes\":[\"{secret}\"]}}"),
     ] {
         for (method, path) in [
@@ -234,11 +246,8 @@ async fn dead_deliveries(place: &Place, caller: &Caller<'_>, list: &str) -> Valu
     caller.call("POST", "/api/v1/events", &json!({ "events": [event] })).await;
     for _ in 0..3 {
         let arrival = place.sink.next().await;
-        let answer = if arrival.target.starts_with("/api") {
-            Answer::slack_refused(BOT_TOKEN)
-        } else {
-            Answer::status(404)
-        };
+        let answer =
+            if arrival.target.starts_with("/api") { Answer::slack_refused(BOT_TOKEN) } else { Answer::status(404) };
         arrival.answer(answer);
     }
     let deliveries = format!("{}?limit=200", list.replace("integrations", "deliveries"));
@@ -327,7 +336,8 @@ async fn no_secret_is_told_or_kept(mut place: Place) {
         member.text("GET", "/api/v1/principals", "").await;
     }
 
-    let body = json!({ "entityType": "order", "schema": { "type": "object", "properties": { "n": { "type": "integer" } } } });
+    let body =
+        json!({ "entityType": "order", "schema": { "type": "object", "properties": { "n": { "type": "integer" } } } });
     caller.call("PUT", "/api/v1/event-types/order.made/versions/1", &body).await;
     let list = format!("/api/v1/orgs/{org}/notification-integrations");
     let webhook = |name: &str, path: &str, auth: Value| {
