@@ -109,7 +109,11 @@ impl Client {
         self.send_only(Call::new(Method::DELETE, format!("/grants/{id}"))).await
     }
 
-    async fn list<T: DeserializeOwned>(&self, path: &str, page: &PageQuery) -> Result<Page<T>, ClientError> {
+    pub(crate) async fn list<T: DeserializeOwned>(
+        &self,
+        path: impl Into<String>,
+        page: &PageQuery,
+    ) -> Result<Page<T>, ClientError> {
         let mut call = Call::get(path);
         page.add_to(&mut call.query);
         self.send(call).await

@@ -28,6 +28,7 @@ mod follow;
 mod http;
 mod journal;
 mod notify;
+mod roles;
 mod source;
 #[cfg(test)]
 mod tests;

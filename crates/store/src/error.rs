@@ -117,6 +117,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// The other error, when this says that something is missing.
+    pub(crate) fn if_not_found(self, other: Self) -> Self {
+        if matches!(self, Self::NotFound(_)) { other } else { self }
+    }
+
     pub(crate) fn corrupt_column(i: usize, found: &str) -> Self {
         Self::Corrupt(format!("column {i}: {found}"))
     }

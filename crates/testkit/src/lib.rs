@@ -5,6 +5,7 @@
 pub mod backends;
 pub mod database;
 mod eventually;
+pub mod policy;
 pub mod postgres;
 pub mod proxy;
 pub mod receiver;
@@ -13,5 +14,6 @@ pub mod wire;
 pub use backends::{Backends, Which};
 pub use database::TestDatabase;
 pub use eventually::{PATIENCE, eventually};
+pub use policy::{PolicyService, Verdict};
 pub use proxy::{Fault, Proxy};
 pub use receiver::{Answer, Arrival, Receiver};

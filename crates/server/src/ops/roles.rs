@@ -1,8 +1,8 @@
 //! Roles, who has them, and what the caller may do.
 
 use courant_api::access::{
-    AuthzAnswer, AuthzCheck, AuthzChecked, MAX_CHECKS, MAX_NAME_CHARS, RoleAssignmentCreate, RoleAssignmentView,
-    RoleCreate, RoleHolder, RolePatch, RoleView, is_role_key,
+    AuthzCheck, AuthzChecked, MAX_CHECKS, MAX_NAME_CHARS, RoleAssignmentCreate, RoleAssignmentView, RoleCreate,
+    RoleHolder, RolePatch, RoleView, is_role_key,
 };
 use courant_api::{Permission, Resource, RoleAssignmentId, RoleId, WorkspaceId};
 use courant_store::{Caller, Changed, Page, PageKey};
@@ -89,12 +89,10 @@ pub async fn role_holders(
 }
 
 /// What the caller may do, by the gates of the routes.
-pub async fn authz_check(app: &App, caller: &Caller, body: AuthzCheck) -> Result<AuthzChecked, ApiError> {
+pub async fn authz_check(app: &App, actor: Actor, body: AuthzCheck) -> Result<Changed<AuthzChecked>, ApiError> {
     if body.checks.is_empty() || body.checks.len() > MAX_CHECKS {
         return Err(ApiError::invalid_field("/checks", &format!("must have 1 to {MAX_CHECKS} items")));
     }
     let questions: Vec<_> = body.checks.into_iter().map(|asked| (asked.permission, asked.resource)).collect();
-    let answers = decided(app, || app.store.allows_each(&caller.rights, questions.clone())).await?;
-    let answer = |((permission, resource), allowed)| AuthzAnswer { permission, resource, allowed };
-    Ok(AuthzChecked { items: questions.into_iter().zip(answers).map(answer).collect() })
+    decided(app, || app.store.rights_check(actor.change.clone(), questions.clone())).await
 }

@@ -62,7 +62,16 @@ impl Sink<Event, Place> for Outbox {
     async fn apply(&mut self, from: Option<&Place>, batch: Batch<Event, Place>) -> Result<Applied, Error> {
         let app = &self.0;
         let Some(from) = from else { return Ok(Applied::Stale) };
-        match app.store.announce(*from, batch.next, batch.items, clock::now()).await? {
+        let announced = loop {
+            match app.store.announce(*from, batch.next, batch.items.clone(), clock::now()).await {
+                // What may be told hangs on somebody else's word. Without it nothing moves, and this is tried again.
+                Err(Error::Undecided(questions)) => {
+                    app.decide(questions).await.map_err(|refusal| Error::Unavailable(refusal.to_string()))?;
+                }
+                done => break done?,
+            }
+        };
+        match announced {
             Announced::Stale => Ok(Applied::Stale),
             Announced::Moved { deliveries, withheld } => {
                 metrics::counter!("courant_notification_routes_withheld_total").increment(withheld);

@@ -6,11 +6,12 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use courant_api::access::{AuthzAnswer, AuthzChecked};
 use courant_api::{Permission, PrincipalId, Resource, TenantId, WorkspaceId};
 use courant_core::access::{Ceiling, Grant, Question, Reach, Target, allows, allows_any, hands_out_subtree};
 
 use super::{place, workspaces};
-use crate::change::Change;
+use crate::change::{Change, Changed};
 use crate::db::Tx;
 use crate::{Error, Store};
 
@@ -214,26 +215,32 @@ impl Store {
             .await
     }
 
-    /// Answers questions about rights, in their order. A workspace that the tenant does not have is refused.
-    pub async fn allows_each(
+    /// Answers questions about what the actor may do. It changes nothing; only under an idempotency key is the answer kept.
+    pub async fn rights_check(
         &self,
-        rights: &Rights,
+        change: Change,
         questions: Vec<(Permission, Resource)>,
-    ) -> Result<Vec<bool>, Error> {
+    ) -> Result<Changed<AuthzChecked>, Error> {
+        if change.idempotency.is_none() {
+            let input = (change.rights, questions);
+            let answers = self.db.read(input, |tx, (rights, questions)| Box::pin(answers(tx, rights, questions)));
+            return answers.await.map(Changed::Now);
+        }
         self.db
-            .read((rights.clone(), questions), |tx, (rights, questions)| {
-                Box::pin(async move {
-                    let (mut answers, mut unknown) = (Vec::with_capacity(questions.len()), Unknown::default());
-                    for (permission, resource) in questions {
-                        let path = path(tx, rights.tenant_id, resource).await?;
-                        let exists = !matches!(resource, Resource::Workspace(_)) || !path.is_empty();
-                        let answer = rights.allows(*permission, Target::new(resource, &path));
-                        answers.push(exists && unknown.note(answer)?);
-                    }
-                    unknown.settled()?;
-                    Ok(answers)
-                })
-            })
+            .change(change, questions, |tx, (change, questions)| Box::pin(answers(tx, &change.rights, questions)))
             .await
     }
+}
+
+/// The answers, in the order of the questions. On a workspace that the tenant does not have nobody may do anything.
+async fn answers(tx: &mut Tx, rights: &Rights, questions: &[(Permission, Resource)]) -> Result<AuthzChecked, Error> {
+    let (mut items, mut unknown) = (Vec::with_capacity(questions.len()), Unknown::default());
+    for (permission, resource) in questions {
+        let path = path(tx, rights.tenant_id, resource).await?;
+        let exists = !matches!(resource, Resource::Workspace(_)) || !path.is_empty();
+        let answer = unknown.note(rights.allows(*permission, Target::new(resource, &path)))?;
+        items.push(AuthzAnswer { permission: *permission, resource: resource.clone(), allowed: exists && answer });
+    }
+    unknown.settled()?;
+    Ok(AuthzChecked { items })
 }

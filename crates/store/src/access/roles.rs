@@ -184,9 +184,11 @@ impl Store {
         self.db
             .change(change, (id, had), |tx, (change, (id, had))| {
                 Box::pin(async move {
-                    let role = lock(tx, change.tenant_id, *id).await?;
+                    // One word for both that may be missing, so that no role is betrayed by its assignments.
+                    let absent = || Error::NotFound("role assignment");
+                    let role = lock(tx, change.tenant_id, *id).await.map_err(|e| e.if_not_found(absent()))?;
                     let row = tx.query_opt(&ASSIGNMENT_LOCK, params![change.tenant_id, *id, *had]).await?;
-                    let was = assignment(&row.ok_or(Error::NotFound("role assignment"))?)?;
+                    let was = assignment(&row.ok_or_else(absent)?)?;
                     guard(tx, change, Permission::RolesManage, &place(was.workspace_id)).await?;
                     tx.execute(&REVOKE, params![change.tenant_id, *had]).await?;
                     tx.append(change.event(&ROLE_REVOKED, *id, role.workspace_id, &told(&was))?);

@@ -90,8 +90,7 @@ pub(super) fn endpoints() -> Vec<Endpoint<App>> {
                  it now.",
             )
             .access(Access::Caller)
-            .errors(&[E::AuthorizationUnavailable])
-            .without_idempotency_key(),
+            .errors(&[E::AuthorizationUnavailable]),
     ]
 }
 
@@ -177,5 +176,5 @@ async fn holders(cx: Cx<App>, input: Input<ByRole, HoldersQuery, ()>) -> Result<
 }
 
 async fn check(cx: Cx<App>, input: Input<(), (), AuthzCheck>) -> Result<Reply<AuthzChecked>, ApiError> {
-    Ok(Reply::ok(roles::authz_check(&cx.app, &cx.caller, input.body).await?))
+    Ok(changed(StatusCode::OK, roles::authz_check(&cx.app, Actor::of(&cx), input.body).await?))
 }

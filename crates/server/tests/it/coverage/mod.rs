@@ -4,6 +4,7 @@ mod authorisation;
 mod contract;
 mod document;
 mod foreign_ids;
+mod policy;
 mod routes;
 mod sockets;
 mod strictness;
