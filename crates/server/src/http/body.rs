@@ -171,3 +171,25 @@ pub(super) fn shorten(problem: &str) -> String {
         None => problem.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::without_text;
+
+    #[test]
+    fn the_text_that_a_parser_met_is_not_repeated() {
+        for (problem, told) in [
+            ("invalid type: string \"hush\", expected i64", "invalid type: string, expected i64"),
+            ("invalid value: string \"a, expected b\", expected a time", "invalid value: string, expected a time"),
+            ("unknown variant `hush`, expected `a` or `b`", "unknown variant, expected `a` or `b`"),
+            (
+                "unknown variant `hush, expected x`, expected one of `a`, `b`",
+                "unknown variant, expected one of `a`, `b`",
+            ),
+            ("missing field `name`", "missing field `name`"),
+            ("invalid type: null, expected a string", "invalid type: null, expected a string"),
+        ] {
+            assert_eq!(without_text(problem), told);
+        }
+    }
+}

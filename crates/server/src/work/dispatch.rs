@@ -115,3 +115,17 @@ fn without_secrets(error: &str, auth: &Map<String, Value>) -> String {
     let secrets = auth.values().filter_map(Value::as_str).filter(|secret| !secret.is_empty());
     secrets.fold(error.to_owned(), |error, secret| error.replace(secret, "[secret]"))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_target_that_repeats_its_secret_is_not_quoted_with_it() {
+        let auth = json!({ "botToken": "xoxb-1", "empty": "", "number": 7 });
+        let told = without_secrets("slack: xoxb-1 is bad, xoxb-1", auth.as_object().unwrap());
+        assert_eq!(told, "slack: [secret] is bad, [secret]");
+    }
+}

@@ -40,7 +40,7 @@ impl Heard {
     /// Searches for every secret, as text, as hexadecimal digits and as a list of bytes.
     fn search(&self, place: &str, bytes: &[u8], leaks: &mut Leaks) {
         for (kind, secret) in self.secrets.lock().unwrap().iter() {
-            let hex: String = secret.iter().map(|b| format!("{b:02x}")).collect();
+            let hex = secret.iter().fold(String::new(), |hex, b| format!("{hex}{b:02x}"));
             let list: Vec<_> = secret.iter().map(u8::to_string).collect();
             for form in [secret.clone(), hex.into_bytes(), list.join(", ").into_bytes()] {
                 if let Some(at) = bytes.windows(form.len()).position(|part| part == form) {
@@ -68,11 +68,12 @@ impl Caller<'_> {
 
     /// A request with just these headers.
     async fn with(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
-        let mut request = format!("{method} {path} HTTP/1.1\r\nhost: courant\r\nconnection: close\r\n");
-        for (name, value) in headers {
-            request.push_str(&format!("{name}: {value}\r\n"));
-        }
-        request.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
+        let lines: Vec<_> = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: courant\r\nconnection: close\r\n{}content-length: {}\r\n\r\n{body}",
+            lines.concat(),
+            body.len()
+        );
         let names: Vec<_> = headers.iter().map(|(name, _)| *name).collect();
         self.raw(&format!("{method} … with {names:?}"), request.as_bytes()).await
     }
@@ -168,7 +169,7 @@ async fn refusals(caller: &Caller<'_>, org: &str, secret: &str) {
     for body in [
         format!("{{\"name\":\"{secret}"),
         format!("{{\"name\":{secret}}}"),
-        format!("{secret}"),
+        secret.to_owned(),
         format!("\"{secret}\""),
         format!("[\"{secret}\"]"),
         format!("{{\"name\":[\"{secret}\"]}}"),

@@ -148,18 +148,14 @@ fn probe(route: &Route, own: &Things, place: &Place, value: &str) -> (String, Op
 fn put(body: &mut Value, pointer: &str, value: &str) {
     let mut at = body;
     for token in pointer.split('/').skip(1) {
-        at = match token.parse::<usize>() {
-            Ok(index) => {
-                let list =
-                    at.as_array_mut().unwrap_or_else(|| panic!("the sample has no list on the way to {pointer}"));
-                &mut list[index]
+        at = if let Ok(index) = token.parse::<usize>() {
+            let list = at.as_array_mut();
+            &mut list.unwrap_or_else(|| panic!("the sample has no list on the way to {pointer}"))[index]
+        } else {
+            if at.is_null() {
+                *at = json!({});
             }
-            Err(_) => {
-                if at.is_null() {
-                    *at = json!({});
-                }
-                at.as_object_mut().unwrap().entry(token).or_insert(Value::Null)
-            }
+            at.as_object_mut().unwrap().entry(token).or_insert(Value::Null)
         };
     }
     *at = value.into();
@@ -180,14 +176,14 @@ fn alone(body: &mut Value, pointer: &str, ids: &[(Place, String)]) {
 /// A whole answer as it is read from the socket, but for the request's own ids and the time.
 async fn raw(api: &Api, method: &str, target: &str, body: Option<&Value>) -> (u16, String) {
     let credential = api.credential().unwrap();
-    let mut request = format!(
-        "{method} {target} HTTP/1.1\r\nhost: courant\r\nconnection: close\r\nauthorization: Bearer {credential}\r\n"
+    let body = body.map(|body| {
+        let body = body.to_string();
+        format!("content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+    });
+    let request = format!(
+        "{method} {target} HTTP/1.1\r\nhost: courant\r\nconnection: close\r\nauthorization: Bearer {credential}\r\n{}",
+        body.as_deref().unwrap_or("\r\n")
     );
-    if let Some(body) = body.map(Value::to_string) {
-        request += &format!("content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-    } else {
-        request += "\r\n";
-    }
     let answer = wire::exchange(api.host().parse().unwrap(), request.as_bytes()).await;
     let answer = String::from_utf8(answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{method} {target}: {answer:?}"));
