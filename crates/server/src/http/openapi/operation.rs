@@ -91,6 +91,7 @@ fn parameter(name: &str, place: &str, required: bool, field: Value) -> Value {
 /// A text in a path or query is never empty: no path has an empty segment, and an empty value is refused.
 fn never_empty(schema: &mut Value) {
     if schema["type"] == "string"
+        && schema["format"].is_null()
         && let Some(fields) = schema.as_object_mut()
     {
         fields.entry("minLength").or_insert(json!(1));
