@@ -61,8 +61,8 @@ impl Running {
             make_data_dir(&config.server.data_dir)?;
         }
         let outbound = Outbound::new(parts.egress, OutboundOptions::default())?;
-        let decision_point = config.authorization.decision_point.as_ref();
-        let decision_point = decision_point.map(|at| Arc::new(DecisionPoint::new(outbound.clone(), at)));
+        let decision_point = config.authorization.decision_point();
+        let decision_point = decision_point.map(|at| Arc::new(DecisionPoint::new(outbound.clone(), &at)));
         let authority = match &decision_point {
             Some(point) => Authority::DecisionPoint(Arc::new(point.said())),
             None => Authority::Grants(config.authorization.reach),

@@ -79,6 +79,8 @@ fn parameters(route: &Route, schemas: &mut Schemas) -> Vec<Value> {
 
 fn parameter(name: &str, place: &str, required: bool, field: Value) -> Value {
     let mut schema = without_null(field);
+    never_empty(&mut schema);
+    schema.get_mut("items").into_iter().for_each(never_empty);
     let description = schema.as_object_mut().and_then(|fields| fields.shift_remove("description"));
     let mut parameter = json!({ "name": name, "in": place, "required": required });
     if let Some(text) = description {
@@ -90,6 +92,16 @@ fn parameter(name: &str, place: &str, required: bool, field: Value) -> Value {
     }
     parameter["schema"] = schema;
     parameter
+}
+
+/// A text in a path or query is never empty: no path has an empty segment, and an empty value is refused.
+fn never_empty(schema: &mut Value) {
+    if schema["type"] == "string"
+        && schema["format"].is_null()
+        && let Some(fields) = schema.as_object_mut()
+    {
+        fields.entry("minLength").or_insert(json!(1));
+    }
 }
 
 /// A parameter is absent rather than null.
@@ -199,8 +211,16 @@ pub(super) fn shared_parameters() -> Value {
             "The ETags of versions that the client has; when one is current, the answer is `304` without a body.",
             json!({ "type": "string", "pattern": TAGS }),
         ),
-        ("X-Request-ID", "Identifies the request; made by the server when absent or unacceptable.", id_schema()),
-        ("X-Correlation-ID", "Ties together what one undertaking causes; the request id when absent.", id_schema()),
+        (
+            "X-Request-ID",
+            "Identifies the request; made by the server when absent or unacceptable.",
+            json!({ "type": "string" }),
+        ),
+        (
+            "X-Correlation-ID",
+            "Ties together what one undertaking causes; the request id when absent or unacceptable.",
+            json!({ "type": "string" }),
+        ),
         ("traceparent", "W3C trace context.", json!({ "type": "string" })),
     ];
     let entry = |(name, description, schema): (&str, &str, Value)| {

@@ -100,7 +100,7 @@ fn parameters_come_from_the_types() {
         json!({
             "name": "types", "in": "query", "required": false, "description": "Type prefixes.",
             "style": "form", "explode": true,
-            "schema": { "type": "array", "items": { "type": "string" }, "default": [] },
+            "schema": { "type": "array", "items": { "type": "string", "minLength": 1 }, "default": [] },
         })
     );
     assert_eq!(
