@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApiKeyId, GrantId, Permission, PrincipalId, Resource, RoleAssignmentId, RoleId, TenantId, Timestamp, WorkspaceId,
+    ApiKeyId, GrantId, IdentityBindingId, Permission, PrincipalId, Resource, RoleAssignmentId, RoleId, TenantId,
+    Timestamp, WorkspaceId,
 };
 
 /// Longest name or display name, in characters.
@@ -228,6 +229,36 @@ pub struct GrantView {
     /// On what.
     pub resource: Resource,
     /// When it was granted.
+    pub created_at: Timestamp,
+}
+
+/// Binds a login of a configured issuer to a principal.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct IdentityBindingCreate {
+    /// The issuer, as the server is configured and its tokens say.
+    #[schemars(length(min = 1, max = 500))]
+    pub issuer: String,
+    /// The login, as its tokens say in `sub`: 1 to 255 characters.
+    #[schemars(length(min = 1, max = 255))]
+    pub subject: String,
+    /// Whom it stands for.
+    pub principal_id: PrincipalId,
+}
+
+/// A login that stands for a principal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct IdentityBindingView {
+    /// Its id.
+    pub id: IdentityBindingId,
+    /// The issuer.
+    pub issuer: String,
+    /// The login.
+    pub subject: String,
+    /// Whom it stands for.
+    pub principal_id: PrincipalId,
+    /// When it was bound.
     pub created_at: Timestamp,
 }
 

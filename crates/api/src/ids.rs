@@ -70,6 +70,10 @@ ids! {
     RoleId,
     /// The assignment of a role to one principal, on the tenant or a workspace.
     RoleAssignmentId,
+    /// What binds a login to a principal.
+    IdentityBindingId,
+    /// A decision that somebody has to take.
+    ApprovalId,
     /// An API key (its record, never its secret).
     ApiKeyId,
     /// A notification integration: where notifications of a tenant go.

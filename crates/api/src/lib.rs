@@ -24,7 +24,8 @@ pub use cursor::{Cursor, CursorError};
 pub use error::{ErrorBody, ErrorCode};
 pub use event::{Event, EventAppend};
 pub use ids::{
-    ApiKeyId, DeliveryId, EventId, GrantId, IntegrationId, PrincipalId, RoleAssignmentId, RoleId, TenantId, WorkspaceId,
+    ApiKeyId, ApprovalId, DeliveryId, EventId, GrantId, IdentityBindingId, IntegrationId, PrincipalId,
+    RoleAssignmentId, RoleId, TenantId, WorkspaceId,
 };
 pub use page::Page;
 pub use permission::{Permission, Resource, Scope};

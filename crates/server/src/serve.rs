@@ -18,6 +18,7 @@ use crate::app::App;
 use crate::config::Config;
 use crate::decision::DecisionPoint;
 use crate::http::{Front, listen, router, socket, v1};
+use crate::identity::Issuers;
 use crate::outbound::{Egress, Outbound, OutboundOptions};
 use crate::secrets::{KeyRing, MissingKey};
 use crate::work::{self, Limits, Workers};
@@ -78,6 +79,7 @@ impl Running {
         let bootstrap_secret = config.security.bootstrap_secret.clone();
         let sockets = socket::Limits { sockets: config.server.max_sockets, ..parts.sockets };
         let mut app = App::new(store, Arc::new(ring), bootstrap_secret, settings, outbound);
+        app.issuers = Issuers::new(config.identity.issuers.clone(), &app.outbound);
         app.decision_point = decision_point;
         let app = Arc::new(
             app.with_journal(config.journal.clone()).with_sockets(sockets).with_rate_limit(config.exchange.rate_limit),

@@ -69,6 +69,7 @@ impl Replayable for courant_api::access::PrincipalView {}
 impl Replayable for courant_api::access::WorkspaceView {}
 impl Replayable for courant_api::access::GrantView {}
 impl Replayable for courant_api::access::AuthzChecked {}
+impl Replayable for courant_api::access::IdentityBindingView {}
 impl Replayable for courant_api::access::RoleView {}
 impl Replayable for courant_api::access::RoleAssignmentView {}
 impl Replayable for courant_api::catalog::EventTypeView {}

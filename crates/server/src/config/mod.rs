@@ -8,6 +8,7 @@ mod authorization;
 mod database;
 mod error;
 mod exchange;
+mod identity;
 mod journal;
 mod layers;
 mod notify;
@@ -29,6 +30,7 @@ pub use authorization::{Authorization, AuthorizationArgs, AuthorizeMode};
 pub use database::{Database, DatabaseArgs};
 pub use error::ConfigError;
 pub use exchange::{Exchange, ExchangeArgs};
+pub use identity::{Identity, IdentityArgs, IssuerList};
 pub use journal::{Journal, JournalArgs, Retention};
 use layers::Layers;
 pub use notify::{Notify, NotifyArgs};
@@ -52,6 +54,8 @@ pub struct Config {
     pub journal: Journal,
     /// How notifications are sent.
     pub notify: Notify,
+    /// Whose tokens are accepted.
+    pub identity: Identity,
     /// How it is decided what somebody may do.
     pub authorization: Authorization,
     /// Secrets of the server itself.
@@ -81,6 +85,9 @@ pub struct ServeArgs {
     pub notify: NotifyArgs,
     /// Flags of their section.
     #[command(flatten)]
+    pub identity: IdentityArgs,
+    /// Flags of their section.
+    #[command(flatten)]
     pub authorization: AuthorizationArgs,
     /// Flags of their section.
     #[command(flatten)]
@@ -102,6 +109,8 @@ struct File {
     journal: JournalArgs,
     #[schemars(flatten)]
     notify: NotifyArgs,
+    #[schemars(flatten)]
+    identity: IdentityArgs,
     #[schemars(flatten)]
     authorization: AuthorizationArgs,
     #[schemars(flatten)]
@@ -133,6 +142,7 @@ impl Config {
             database: Database::resolve(&args.database, &mut layers, &server.data_dir)?,
             journal: Journal::resolve(&args.journal, &mut layers)?,
             notify: Notify::resolve(&args.notify, &mut layers)?,
+            identity: Identity::resolve(&args.identity, &mut layers)?,
             authorization: Authorization::resolve(&args.authorization, &mut layers)?,
             security: Security::resolve(&args.security, &mut layers)?,
             server,

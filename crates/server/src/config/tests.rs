@@ -31,6 +31,8 @@ const SAMPLES: &[(&str, &str)] = &[
     ("notification_delivery_retention", "'7d'"),
     ("notification_max_attempts", "3"),
     ("egress_allow", "['10.0.0.0/8', 'hooks.internal']"),
+    ("oidc_issuers", "'https://login.example.com;audience=us'"),
+    ("oidc_audience", "'us'"),
     ("authorize", "'policy'"),
     ("pdp_url", "'https://policy.example.com'"),
     ("pdp_token", "'hush-hush'"),

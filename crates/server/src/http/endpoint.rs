@@ -250,6 +250,11 @@ impl Route {
         id
     }
 
+    /// Whether it asks who the caller is.
+    fn admits_callers(&self) -> bool {
+        self.is_guarded() || self.access == Some(Access::Caller)
+    }
+
     /// Whether it asks for a permission.
     fn is_guarded(&self) -> bool {
         matches!(self.access, Some(Access::On(..) | Access::OneOf(..)))
@@ -270,6 +275,7 @@ impl Route {
             E::InvalidRequest | E::Internal | E::Unavailable => true,
             E::Unauthenticated | E::RateLimited => !self.shape.public,
             E::PermissionDenied => self.is_guarded() && !self.socket,
+            E::PurposeRefRequired | E::OutsidePurpose => self.admits_callers() && !self.socket,
             E::AuthorizationUnavailable => self.is_guarded(),
             E::NotFound => path::parameters(self.path).next().is_some(),
             E::IdempotencyConflict | E::IdempotencyInFlight => self.idempotent,

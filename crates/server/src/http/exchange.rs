@@ -32,6 +32,37 @@ pub trait Authenticate: Send + Sync + 'static {
 
     /// Counts a request of this caller, or refuses it for being one too many.
     fn count(&self, caller: &Self::Caller) -> Result<(), ApiError>;
+
+    /// Refuses a caller whose credential is not for this request, whatever they may do.
+    fn confine(&self, caller: &Self::Caller, entry: &Entry<'_>) -> Result<(), ApiError>;
+}
+
+/// What is known of a request before anything of it is parsed.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    /// Its bearer credential.
+    pub credential: Option<&'a str>,
+    /// Its ids and its client.
+    pub request: &'a RequestMeta,
+    /// The route's path in the public form.
+    pub template: &'static str,
+    /// The request's own path, in the router's form.
+    pub path: &'a str,
+    /// Whether it has an `Idempotency-Key`.
+    pub is_keyed: bool,
+}
+
+impl<'a> Entry<'a> {
+    pub(super) fn of(
+        credential: Option<&'a str>,
+        request: &'a RequestMeta,
+        route: &Route,
+        path: &'a str,
+        headers: &http::HeaderMap,
+    ) -> Self {
+        let is_keyed = headers.contains_key(header::IDEMPOTENCY_KEY);
+        Self { credential, request, template: route.path, path, is_keyed }
+    }
 }
 
 /// Who gets in: [`Signed`] or [`Open`].
@@ -42,11 +73,7 @@ pub trait Gate<A: Authenticate>: Send + 'static {
     const PUBLIC: bool;
 
     /// Lets the request in or refuses it.
-    fn admit(
-        app: &A,
-        credential: Option<&str>,
-        request: &RequestMeta,
-    ) -> impl Future<Output = Result<Self::Caller, ApiError>> + Send;
+    fn admit(app: &A, entry: &Entry<'_>) -> impl Future<Output = Result<Self::Caller, ApiError>> + Send;
 }
 
 /// Only authenticated callers get in, and only as often as they may.
@@ -57,9 +84,10 @@ impl<A: Authenticate> Gate<A> for Signed {
     type Caller = A::Caller;
     const PUBLIC: bool = false;
 
-    async fn admit(app: &A, credential: Option<&str>, _: &RequestMeta) -> Result<A::Caller, ApiError> {
-        let caller = app.authenticate(credential).await?;
+    async fn admit(app: &A, entry: &Entry<'_>) -> Result<A::Caller, ApiError> {
+        let caller = app.authenticate(entry.credential).await?;
         app.count(&caller)?;
+        app.confine(&caller, entry)?;
         Ok(caller)
     }
 }
@@ -72,7 +100,7 @@ impl<A: Authenticate> Gate<A> for Open {
     type Caller = ();
     const PUBLIC: bool = true;
 
-    async fn admit(_: &A, _: Option<&str>, _: &RequestMeta) -> Result<(), ApiError> {
+    async fn admit(_: &A, _: &Entry<'_>) -> Result<(), ApiError> {
         Ok(())
     }
 }
@@ -151,7 +179,9 @@ where
         Box::pin(async move {
             let Call { app, route, meta, request } = call;
             let (mut parts, stream) = request.into_parts();
-            let caller = G::admit(&app, header::bearer(&parts.headers), &meta).await?;
+            let credential = header::bearer(&parts.headers);
+            let entry = Entry::of(credential, &meta, &route, parts.uri.path(), &parts.headers);
+            let caller = G::admit(&app, &entry).await?;
 
             let path: P = path::read(&mut parts, route.missing).await?;
             let raw_query = parts.uri.query().unwrap_or_default();

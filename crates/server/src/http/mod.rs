@@ -34,7 +34,7 @@ pub use body::DEFAULT_BODY_LIMIT;
 pub use client::{Peer, neighbourhood};
 pub use endpoint::{Access, Endpoint};
 pub use error::ApiError;
-pub use exchange::{Authenticate, Cx, Gate, Handler, IdempotencyRequest, Input, Open, Signed};
+pub use exchange::{Authenticate, Cx, Entry, Gate, Handler, IdempotencyRequest, Input, Open, Signed};
 pub use front::Front;
 pub use reply::Reply;
 pub use request_id::RequestMeta;

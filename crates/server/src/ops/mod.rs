@@ -6,6 +6,7 @@ pub mod access;
 pub mod catalogue;
 mod error;
 mod gate;
+pub mod identity;
 pub mod journal;
 pub mod notify;
 pub mod retention;

@@ -29,6 +29,7 @@ migrations! {
     3 "0003_notify";
     4 "0004_retention";
     5 "0005_roles";
+    6 "0006_identity";
 }
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS schema_migration \

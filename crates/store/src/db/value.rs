@@ -3,8 +3,8 @@
 use std::error::Error as StdError;
 
 use courant_api::{
-    ApiKeyId, DeliveryId, EventId, GrantId, IntegrationId, PrincipalId, RoleAssignmentId, RoleId, TenantId, Timestamp,
-    WorkspaceId,
+    ApiKeyId, DeliveryId, EventId, GrantId, IdentityBindingId, IntegrationId, PrincipalId, RoleAssignmentId, RoleId,
+    TenantId, Timestamp, WorkspaceId,
 };
 use rusqlite::types::{Null, ToSql as LiteToSql, ToSqlOutput, ValueRef};
 use tokio_postgres::types::private::BytesMut;
@@ -219,6 +219,7 @@ ids!(
     WorkspaceId,
     EventId,
     GrantId,
+    IdentityBindingId,
     RoleId,
     RoleAssignmentId,
     ApiKeyId,

@@ -14,7 +14,7 @@ use serde_json::Value;
 use tower::ServiceExt as _;
 use uuid::Uuid;
 
-use crate::http::{Access, ApiError, Authenticate, Cx as AnyCx, Endpoint, Input, Open, Reply, router};
+use crate::http::{Access, ApiError, Authenticate, Cx as AnyCx, Endpoint, Entry, Input, Open, Reply, router};
 
 /// The credential that the application knows.
 pub(super) const CREDENTIAL: &str = "cak_good";
@@ -39,6 +39,10 @@ impl Authenticate for App {
     }
 
     fn count(&self, _: &Caller) -> Result<(), ApiError> {
+        Ok(())
+    }
+
+    fn confine(&self, _: &Caller, _: &Entry<'_>) -> Result<(), ApiError> {
         Ok(())
     }
 }

@@ -15,7 +15,7 @@ use super::list::{List, ListQuery};
 use super::{changed, versioned};
 use crate::app::App;
 use crate::clock;
-use crate::http::{Access, ApiError, Cx, Endpoint, Gate, Input, Reply, RequestMeta, neighbourhood};
+use crate::http::{Access, ApiError, Cx, Endpoint, Entry, Gate, Input, Reply, neighbourhood};
 use crate::ops::{Actor, access};
 use crate::secrets::equal;
 
@@ -145,9 +145,9 @@ impl Gate<App> for Bootstrap {
     type Caller = ();
     const PUBLIC: bool = false;
 
-    async fn admit(app: &App, credential: Option<&str>, request: &RequestMeta) -> Result<(), ApiError> {
-        let Some(given) = credential else { return Err(ApiError::unauthenticated()) };
-        let client = request.client.map(neighbourhood);
+    async fn admit(app: &App, entry: &Entry<'_>) -> Result<(), ApiError> {
+        let Some(given) = entry.credential else { return Err(ApiError::unauthenticated()) };
+        let client = entry.request.client.map(neighbourhood);
         app.wrong_secrets.look(&client).map_err(ApiError::rate_limited)?;
         match &app.bootstrap_secret {
             Some(secret) if equal(secret.expose().as_bytes(), given.as_bytes()) => Ok(()),
