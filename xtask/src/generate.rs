@@ -8,6 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::promise;
 use crate::step;
 use crate::workspace::Workspace;
 
@@ -15,7 +16,19 @@ use crate::workspace::Workspace;
 const GENERATED: &[(&str, &[&str])] =
     &[("docs/events", &["catalog", "export", "--dir"]), ("contract", &["contract", "export", "--dir"])];
 
-pub(crate) fn run(workspace: &Workspace, check: bool) -> Result<()> {
+/// What the files are made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To be committed.
+    Write,
+    /// To be compared with the committed ones.
+    Check,
+    /// To be committed, and what they say of the API to be kept from now on.
+    Promise,
+}
+
+pub(crate) fn run(workspace: &Workspace, purpose: Purpose) -> Result<()> {
+    let check = purpose == Purpose::Check;
     // Selected like this, the binary has the features that the tests build it with, and nothing is compiled twice.
     step::run(&mut workspace.cargo(&["build", "--workspace", "--bin", "courant", "--examples"]))?;
     let fresh = tempfile::tempdir()?;
@@ -31,6 +44,8 @@ pub(crate) fn run(workspace: &Workspace, check: bool) -> Result<()> {
         }
         stale.extend(differing.into_iter().map(|name| format!("{folder}/{name}")));
     }
+    let document = fs::read_to_string(fresh.path().join("contract/openapi.json"))?;
+    promise::run(workspace, &document, purpose == Purpose::Promise)?;
     if check && !stale.is_empty() {
         bail!("out of date; run `cargo xtask gen` and commit:\n  {}", stale.join("\n  "));
     }

@@ -8,6 +8,7 @@ mod bench;
 mod fuzz;
 mod generate;
 mod machine;
+mod promise;
 mod python;
 mod step;
 mod test;
@@ -17,6 +18,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
+use crate::generate::Purpose;
 use crate::workspace::Workspace;
 
 const USAGE: &str = "\
@@ -24,7 +26,8 @@ cargo xtask <command>
 
   test [FILTER…]       every test: documentation, Python, Rust. Installs PostgreSQL and Python's venv when they are
                        missing. With arguments, only the Rust tests that the runner selects by them
-  gen [--check]        write the generated files (contract/, docs/events/); --check only says which are out of date
+  gen [--check]        write the generated files (contract/, docs/events/); --check only says which are out of date.
+                       Both fail when the API breaks what promise/openapi.json says; --promise, at a release, adds to it
   check-arch           who may depend on whom, drivers, licences, sources, file rules
   fuzz [SECONDS]       fuzz each parser of what readers send, 10 seconds when not said otherwise
   bench NAME [ARG…]    measure, beside a baseline, on a private PostgreSQL with fsync on";
@@ -46,8 +49,9 @@ fn run() -> Result<()> {
     let flags: Vec<&str> = rest.iter().map(String::as_str).collect();
     match (command.as_str(), flags.as_slice()) {
         ("test", _) => test::run(&Workspace::load()?, &rest),
-        ("gen", []) => generate::run(&Workspace::load()?, false),
-        ("gen", ["--check"]) => generate::run(&Workspace::load()?, true),
+        ("gen", []) => generate::run(&Workspace::load()?, Purpose::Write),
+        ("gen", ["--check"]) => generate::run(&Workspace::load()?, Purpose::Check),
+        ("gen", ["--promise"]) => generate::run(&Workspace::load()?, Purpose::Promise),
         ("check-arch", []) => arch::run(&Workspace::load()?),
         ("fuzz", []) => fuzz::run(&Workspace::load()?, fuzz::SECONDS),
         ("fuzz", [seconds]) => fuzz::run(&Workspace::load()?, seconds.parse()?),

@@ -20,12 +20,9 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
 
     step::heading("what the tests need");
     machine::need_postgres()?;
-    let python = if everything {
-        machine::need_python()?;
-        Some(python::environment(workspace)?)
-    } else {
-        None
-    };
+    machine::need_python()?;
+    // A Rust test runs a Python program too, so it is made whatever the filter.
+    let python = python::environment(workspace)?;
 
     if everything {
         step::heading("build");
@@ -37,7 +34,7 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     let postgres = PrivatePostgres::start(Options::default())?;
     let url = postgres.url("postgres");
 
-    if let Some(python) = python {
+    if everything {
         step::heading("documentation tests");
         step::run(workspace.cargo(&["test", "--workspace", "--doc"]).env(URL_VARIABLE, &url))?;
         step::heading("Python checks");

@@ -4,11 +4,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApiKeyId, GrantId, Permission, PrincipalId, Resource, RoleAssignmentId, RoleId, TenantId, Timestamp, WorkspaceId,
+    ApiKeyId, GrantId, IdentityBindingId, Permission, PrincipalId, Resource, RoleAssignmentId, RoleId, TenantId,
+    Timestamp, WorkspaceId,
 };
 
 /// Longest name or display name, in characters.
 pub const MAX_NAME_CHARS: usize = 200;
+/// How a text without control characters looks.
+pub const LINE_PATTERN: &str = r"^[^\x00-\x1f\x7f-\x9f]*$";
+/// How a name looks: it neither begins nor ends with white space and holds no control character.
+pub const NAME_PATTERN: &str = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?$";
 /// Most questions of one `POST /authz:check`.
 pub const MAX_CHECKS: usize = 100;
 
@@ -17,6 +22,7 @@ pub const MAX_CHECKS: usize = 100;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TenantBootstrap {
     /// The tenant's name: 1 to 200 characters.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = NAME_PATTERN))]
     pub name: String,
 }
 
@@ -61,6 +67,7 @@ pub struct PrincipalCreate {
     /// Human, service or agent.
     pub kind: PrincipalKind,
     /// 1 to 200 characters.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = NAME_PATTERN))]
     pub display_name: String,
 }
 
@@ -70,6 +77,7 @@ pub struct PrincipalCreate {
 pub struct PrincipalPatch {
     /// 1 to 200 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = NAME_PATTERN))]
     pub display_name: Option<String>,
     /// Disable or enable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,6 +138,7 @@ pub struct ApiKeyView {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WorkspaceCreate {
     /// 1 to 200 characters.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = NAME_PATTERN))]
     pub name: String,
     /// Its parent; absent: the top.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -142,12 +151,15 @@ pub struct WorkspaceCreate {
 pub struct WorkspacePatch {
     /// 1 to 200 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = NAME_PATTERN))]
     pub name: Option<String>,
 }
 
 /// Where a workspace moves.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+// For an `Option` that must be there, the derive has no word that leaves it null.
+#[schemars(extend("required" = ["parentId"]))]
 pub struct WorkspaceMove {
     /// The new parent; null: the top.
     #[serde(deserialize_with = "present")]
@@ -220,14 +232,46 @@ pub struct GrantView {
     pub created_at: Timestamp,
 }
 
+/// Binds a login of a configured issuer to a principal.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct IdentityBindingCreate {
+    /// The issuer, as the server is configured and its tokens say.
+    #[schemars(length(min = 1, max = 500))]
+    pub issuer: String,
+    /// The login, as its tokens say in `sub`: 1 to 255 characters.
+    #[schemars(length(min = 1, max = 255))]
+    pub subject: String,
+    /// Whom it stands for.
+    pub principal_id: PrincipalId,
+}
+
+/// A login that stands for a principal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct IdentityBindingView {
+    /// Its id.
+    pub id: IdentityBindingId,
+    /// The issuer.
+    pub issuer: String,
+    /// The login.
+    pub subject: String,
+    /// Whom it stands for.
+    pub principal_id: PrincipalId,
+    /// When it was bound.
+    pub created_at: Timestamp,
+}
+
 /// A new role.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RoleCreate {
     /// Unique in the tenant and for ever the same: 1 to 100 lower-case letters, digits, `.`, `_` and `-`, the first a
     /// letter.
+    #[schemars(regex(pattern = "^[a-z][a-z0-9._-]{0,99}$"))]
     pub key: String,
     /// What people call it: 1 to 200 characters.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = NAME_PATTERN))]
     pub name: String,
     /// The workspace that it belongs to; absent: the tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -246,6 +290,7 @@ pub fn is_role_key(key: &str) -> bool {
 pub struct RolePatch {
     /// 1 to 200 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = NAME_PATTERN))]
     pub name: Option<String>,
 }
 

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::access::{LINE_PATTERN, NAME_PATTERN};
 use crate::events::CoreType;
 
 /// One event type with every version.
@@ -40,9 +41,11 @@ pub struct EventTypeVersion {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EventTypeRegister {
     /// The entity its events are about; fixed with version 1.
+    #[schemars(length(min = 1, max = 100), regex(pattern = NAME_PATTERN))]
     pub entity_type: String,
     /// When it is appended, for people; at most 1,000 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1000), regex(pattern = LINE_PATTERN))]
     pub description: Option<String>,
     /// JSON Schema 2020-12 of the payload; at most 64 KiB, without references to other documents.
     pub schema: Value,

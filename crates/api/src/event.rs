@@ -4,6 +4,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::access::{LINE_PATTERN, NAME_PATTERN};
 use crate::{EventId, PrincipalId, TenantId, Timestamp, WorkspaceId};
 
 /// Largest payload in bytes of JSON text.
@@ -125,10 +126,13 @@ pub struct EventAppend {
     pub id: Option<EventId>,
     /// A registered custom type.
     #[serde(rename = "type")]
+    #[schemars(length(min = 1, max = 100), regex(pattern = LINE_PATTERN))]
     pub event_type: String,
     /// The entity type that the event type was registered with.
+    #[schemars(length(min = 1, max = 100), regex(pattern = NAME_PATTERN))]
     pub entity_type: String,
     /// The entity: 1 to 200 characters.
+    #[schemars(length(min = 1, max = 200), regex(pattern = NAME_PATTERN))]
     pub entity_id: String,
     /// The workspace that it belongs to; absent: tenant level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -137,9 +141,11 @@ pub struct EventAppend {
     pub payload: Json,
     /// Ties together what one undertaking caused; the request's correlation id when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 200), regex(pattern = NAME_PATTERN))]
     pub correlation_id: Option<String>,
     /// What directly caused it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 200), regex(pattern = NAME_PATTERN))]
     pub causation_id: Option<String>,
 }
 
@@ -148,6 +154,7 @@ pub struct EventAppend {
 #[serde(deny_unknown_fields)]
 pub struct EventsAppend {
     /// 1 to 500 events, appended in this order, all or none.
+    #[schemars(length(min = 1, max = MAX_APPEND))]
     pub events: Vec<EventAppend>,
 }
 

@@ -6,9 +6,10 @@ pub const MAX_PREFIXES: usize = 20;
 /// A filter that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
-    /// An item that is not a prefix of any event type's name.
-    #[error("{0:?} is not a type prefix: lower-case segments of letters, digits and _, joined by dots")]
-    Malformed(String),
+    /// The item of this number, from 1, that is not a prefix of any event type's name. It is not repeated: it may be a
+    /// secret in the wrong place.
+    #[error("item {0} is not a type prefix: lower-case segments of letters, digits and _, joined by dots")]
+    Malformed(usize),
     /// Over [`MAX_PREFIXES`].
     #[error("more than {MAX_PREFIXES} type prefixes")]
     TooMany,
@@ -22,7 +23,7 @@ pub fn parse_prefixes<S: AsRef<str>>(parameters: &[S]) -> Result<Vec<String>, Fi
             return Err(FilterError::TooMany);
         }
         if !is_prefix(item) {
-            return Err(FilterError::Malformed(item.chars().take(100).collect()));
+            return Err(FilterError::Malformed(prefixes.len() + 1));
         }
         prefixes.push(item.to_owned());
     }

@@ -70,6 +70,8 @@ ids! {
     RoleId,
     /// The assignment of a role to one principal, on the tenant or a workspace.
     RoleAssignmentId,
+    /// What binds a login to a principal.
+    IdentityBindingId,
     /// An API key (its record, never its secret).
     ApiKeyId,
     /// A notification integration: where notifications of a tenant go.

@@ -28,9 +28,9 @@ pub use cursor::{Cursor, CursorError};
 pub use error::{ErrorBody, ErrorCode};
 pub use event::{Event, EventAppend};
 pub use ids::{
-    ApiKeyId, ApprovalId, ArtifactId, ClaimId, CommentId, DeliveryId, EventId, GoalId, GrantId, IntegrationId,
-    PrincipalId, ProjectId, RoleAssignmentId, RoleId, RuleId, RunId, SkillInvocationId, TaskId, TenantId,
-    VerificationId, WorkspaceId,
+    ApiKeyId, ApprovalId, ArtifactId, ClaimId, CommentId, DeliveryId, EventId, GoalId, GrantId, IdentityBindingId,
+    IntegrationId, PrincipalId, ProjectId, RoleAssignmentId, RoleId, RuleId, RunId, SkillInvocationId, TaskId,
+    TenantId, VerificationId, WorkspaceId,
 };
 pub use page::Page;
 pub use permission::{Permission, Resource, Scope};

@@ -12,6 +12,9 @@ use crate::{DeliveryId, EventId, IntegrationId, PrincipalId, TenantId, Timestamp
 /// The event type of a notification made from any journal event by its journal prefixes.
 pub const JOURNAL_EVENT: &str = "journal_event";
 
+/// How the name of an integration looks.
+const INTEGRATION_NAME_PATTERN: &str = "^[A-Za-z0-9._-]([A-Za-z0-9._ -]{0,98}[A-Za-z0-9._-])?$";
+
 /// Whether `name` can name an integration: 1 to 100 letters, digits, `.`, `_`, `-` or spaces inside.
 pub fn is_integration_name(name: &str) -> bool {
     (1..=100).contains(&name.len())
@@ -29,6 +32,7 @@ pub fn is_integration_pattern(text: &str) -> bool {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct IntegrationCreate {
     /// Unique in the tenant; letters, digits, `.`, `_`, `-` and inner spaces, at most 100.
+    #[schemars(regex(pattern = INTEGRATION_NAME_PATTERN))]
     pub name: String,
     /// `slack` or `webhook`.
     pub provider: String,
@@ -40,6 +44,7 @@ pub struct IntegrationCreate {
     pub paused: Option<bool>,
     /// Prefixes of event types that it wants, at most 20.
     #[serde(default)]
+    #[schemars(length(max = 20))]
     pub journal_types: Vec<String>,
     /// Only events of this workspace and what lies below it; absent: of the whole tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,6 +63,7 @@ pub struct IntegrationCreate {
 pub struct IntegrationPatch {
     /// A new name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = INTEGRATION_NAME_PATTERN))]
     pub name: Option<String>,
     /// Enable or disable. Enabling clears `disabledReason`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,6 +73,7 @@ pub struct IntegrationPatch {
     pub paused: Option<bool>,
     /// Replaces the prefixes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 20))]
     pub journal_types: Option<Vec<String>>,
     /// Replaces the workspace; null: the whole tenant.
     #[serde(default, deserialize_with = "crate::patch::nullable", skip_serializing_if = "Option::is_none")]

@@ -54,6 +54,7 @@ pub struct JournalPruned {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ConsumerPut {
     /// Where the consumer stands: retention keeps what comes after.
+    #[schemars(length(min = 1))]
     pub cursor: String,
     /// Until when retention waits for it; at most 30 days ahead.
     pub expires_at: Timestamp,

@@ -145,8 +145,14 @@ impl Serialize for Permission {
 
 impl<'de> Deserialize<'de> for Permission {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        <std::borrow::Cow<'de, str>>::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+        read_name(deserializer)
     }
+}
+
+/// A name, or an error that says what was expected and not what was met: it may be a secret in the wrong place.
+fn read_name<'de, D: Deserializer<'de>, T: FromStr<Err = UnknownName>>(deserializer: D) -> Result<T, D::Error> {
+    let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+    text.parse().map_err(|unknown: UnknownName| de::Error::custom(format!("unknown {}", unknown.what)))
 }
 
 impl JsonSchema for Permission {
@@ -210,7 +216,7 @@ impl Serialize for Resource {
 
 impl<'de> Deserialize<'de> for Resource {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        <std::borrow::Cow<'de, str>>::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+        read_name(deserializer)
     }
 }
 
@@ -222,7 +228,8 @@ impl JsonSchema for Resource {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "string",
-            "pattern": "^(tenant|workspace:.+|notification_integration:.+)$",
+            "pattern": "^(tenant|workspace:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\
+                notification_integration:[A-Za-z0-9._*-]([A-Za-z0-9._* -]{0,98}[A-Za-z0-9._*-])?)$",
             "description": "tenant, workspace:<id> or notification_integration:<name or pattern>; in a pattern, * stands for any characters"
         })
     }

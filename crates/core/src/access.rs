@@ -4,7 +4,7 @@
 //! says who holds a role somewhere, where a role's grants act, and, in the mode `policy`, how far a grant reaches.
 
 use courant_api::permission::{Permission, Resource, Scope};
-use courant_api::{TenantId, WorkspaceId};
+use courant_api::{ApprovalId, TenantId, WorkspaceId};
 
 /// Where something lies in the tree: its workspace and all above it, nearest first. Empty at tenant level.
 pub type Path<'a> = &'a [WorkspaceId];
@@ -125,7 +125,7 @@ pub fn fits(name: &str, pattern: &str) -> bool {
 }
 
 /// How far a credential goes, whatever its principal holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ceiling {
     /// As far as its principal: API keys.
     None,
@@ -147,6 +147,15 @@ impl Ceiling {
             Self::Scope(scope) => scope.is_some_and(|scope| permission.scope() <= scope),
         }
     }
+}
+
+/// The one thing that a token for one decision is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// It does not say.
+    Unnamed,
+    /// To approve or reject this approval.
+    Approval(ApprovalId),
 }
 
 /// A question that only an external decision point answers.

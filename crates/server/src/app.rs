@@ -2,6 +2,7 @@
 //!
 //! Nothing here is a truth of its own: whatever is cached may be forgotten at any time, and is after seconds.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,8 @@ use crate::clock;
 use crate::config::Journal;
 use crate::decision::DecisionPoint;
 use crate::http::socket::{HasSockets, Limits, Sockets};
-use crate::http::{ApiError, Authenticate};
+use crate::http::{ApiError, Authenticate, Entry, Throttle};
+use crate::identity::{Issuers, Unverified, purpose};
 use crate::live::Live;
 use crate::outbound::Outbound;
 use crate::secrets::{KeyRing, Secret, api_key};
@@ -28,6 +30,9 @@ use crate::work::Health;
 const CALLER_TTL: Duration = Duration::from_secs(2);
 /// A custom type is looked up again after this time; the schema of a version never changes.
 const TYPE_TTL: Duration = Duration::from_secs(1);
+
+/// Wrong bootstrap secrets that a client may send a second, and at once.
+const WRONG_SECRETS: (u32, u32) = (5, 10);
 
 /// A custom type with its payload check.
 pub struct KnownType {
@@ -63,8 +68,13 @@ pub struct App {
     pub stop: CancellationToken,
     /// How long events are kept, and where they go before they are deleted.
     pub journal: Journal,
+    /// Who signs tokens that are accepted.
+    pub issuers: Issuers,
     /// Who decides, when that is not the grants.
     pub decision_point: Option<Arc<DecisionPoint>>,
+    /// How many wrong bootstrap secrets each client has sent.
+    pub wrong_secrets: Throttle<Option<IpAddr>>,
+    requests: Option<Throttle<[u8; 32]>>,
     callers: Cache<Credential, Caller>,
     types: Cache<(TenantId, String), Arc<KnownType>>,
 }
@@ -79,6 +89,7 @@ impl App {
         outbound: Outbound,
     ) -> Self {
         let stop = CancellationToken::new();
+        let issuers = Issuers::new(Vec::new(), &outbound);
         Self {
             store,
             ring,
@@ -91,7 +102,10 @@ impl App {
             sockets: Arc::new(Sockets::new(Limits::default(), stop.clone())),
             stop,
             journal: Journal::default(),
+            issuers,
             decision_point: None,
+            wrong_secrets: Throttle::new(WRONG_SECRETS.0, WRONG_SECRETS.1),
+            requests: None,
             callers: Cache::new(CALLER_TTL),
             types: Cache::new(TYPE_TTL),
         }
@@ -105,6 +119,11 @@ impl App {
     /// The same application with other limits of sockets; to be set before it has any.
     pub fn with_sockets(self, limits: Limits) -> Self {
         Self { sockets: Arc::new(Sockets::new(limits, self.stop.clone())), ..self }
+    }
+
+    /// The same with so many requests a second for each credential, and bursts of twice as many.
+    pub fn with_rate_limit(self, rate: Option<u32>) -> Self {
+        Self { requests: rate.map(|rate| Throttle::new(rate, rate.saturating_mul(2))), ..self }
     }
 
     /// Says that deliveries may be due.
@@ -133,8 +152,36 @@ impl Authenticate for App {
     type Caller = Caller;
 
     async fn authenticate(&self, credential: Option<&str>) -> Result<Caller, ApiError> {
-        let key = credential.filter(|c| c.starts_with(api_key::MARK)).ok_or_else(ApiError::unauthenticated)?;
-        self.caller(Credential::ApiKey(api_key::hash(key))).await
+        let text = credential.ok_or_else(ApiError::unauthenticated)?;
+        let credential = if text.starts_with(api_key::MARK) {
+            Credential::ApiKey(api_key::hash(text))
+        } else {
+            Credential::Token(self.issuers.verify(text, clock::now()).await?)
+        };
+        self.caller(&credential).await
+    }
+
+    fn confine(&self, caller: &Caller, entry: &Entry<'_>) -> Result<(), ApiError> {
+        let Some(purpose) = caller.credential.token().and_then(|token| token.purpose) else { return Ok(()) };
+        match purpose::refusal(purpose, entry.template, entry.path, entry.is_keyed) {
+            Some(code) => Err(ApiError::new(code, code.meaning())),
+            None => Ok(()),
+        }
+    }
+
+    fn count(&self, caller: &Caller) -> Result<(), ApiError> {
+        let Some(requests) = &self.requests else { return Ok(()) };
+        requests.take(caller.throttle_key()).map_err(ApiError::rate_limited)
+    }
+}
+
+impl From<Unverified> for ApiError {
+    fn from(error: Unverified) -> Self {
+        match error {
+            Unverified::Refused(_) => Self::unauthenticated().cause(error),
+            // Nobody can say whether the token is good: to call it bad would have its bearer throw it away.
+            Unverified::NoKeys(_) => Self::unavailable(error),
+        }
     }
 }
 
@@ -146,15 +193,26 @@ impl HasSockets for App {
 
 impl App {
     /// Whose credential it is now; a revocation counts within two seconds.
-    pub async fn caller(&self, credential: Credential) -> Result<Caller, ApiError> {
-        if let Some(caller) = self.callers.get(&credential) {
+    pub async fn caller(&self, credential: &Credential) -> Result<Caller, ApiError> {
+        let now = clock::now();
+        if let Some(caller) = self.callers.get(credential).filter(|caller| caller.is_good(now)) {
             return Ok(caller);
         }
-        let Credential::ApiKey(hash) = credential;
-        let found = self.store.caller_by_key(hash, clock::now()).await?;
-        let caller = found.ok_or_else(ApiError::unauthenticated)?;
-        self.callers.put(credential, caller.clone());
+        let found = match credential {
+            Credential::ApiKey(hash) => self.store.caller_by_key(*hash, now).await?,
+            Credential::Token(token) => {
+                let found = self.store.caller_by_token(Arc::clone(token)).await?;
+                found.filter(|caller| self.issuers.may_speak_for(&token.issuer, caller.tenant_id))
+            }
+        };
+        let caller = found.filter(|caller| caller.is_good(now)).ok_or_else(ApiError::unauthenticated)?;
+        self.callers.put(credential.clone(), caller.clone());
         Ok(caller)
+    }
+
+    /// Looks at everybody's rights anew: after a change of who may do what, which counts here at once.
+    pub fn forget_callers(&self) {
+        self.callers.clear();
     }
 
     /// Has questions decided by the external decision point; without a decision on each, nobody passes.

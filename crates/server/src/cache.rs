@@ -27,6 +27,11 @@ impl<K: Eq + Hash, V: Clone> Cache<K, V> {
         entries.get(key).filter(|(at, _)| at.elapsed() < self.ttl).map(|(_, value)| value.clone())
     }
 
+    /// Forgets everything.
+    pub fn clear(&self) {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// Keeps a value; in a full cache it may be forgotten at once.
     pub fn put(&self, key: K, value: V) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);

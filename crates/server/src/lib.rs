@@ -11,6 +11,7 @@ pub mod decision;
 pub mod demo;
 pub mod export;
 pub mod http;
+pub mod identity;
 pub mod ids;
 pub mod live;
 pub mod logging;

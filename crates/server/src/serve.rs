@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use axum::Router;
 use courant_providers::Settings;
 use courant_store::{Authority, Changed, Options, Store};
 use tokio::net::TcpListener;
@@ -16,7 +17,8 @@ use uuid::Uuid;
 use crate::app::App;
 use crate::config::Config;
 use crate::decision::DecisionPoint;
-use crate::http::{listen, router, socket, v1};
+use crate::http::{Front, listen, router, socket, v1};
+use crate::identity::Issuers;
 use crate::outbound::{Egress, Outbound, OutboundOptions};
 use crate::secrets::{KeyRing, MissingKey};
 use crate::work::{self, Limits, Workers};
@@ -60,8 +62,8 @@ impl Running {
             make_data_dir(&config.server.data_dir)?;
         }
         let outbound = Outbound::new(parts.egress, OutboundOptions::default())?;
-        let decision_point = config.authorization.decision_point.as_ref();
-        let decision_point = decision_point.map(|at| Arc::new(DecisionPoint::new(outbound.clone(), at)));
+        let decision_point = config.authorization.decision_point();
+        let decision_point = decision_point.map(|at| Arc::new(DecisionPoint::new(outbound.clone(), &at)));
         let authority = match &decision_point {
             Some(point) => Authority::DecisionPoint(Arc::new(point.said())),
             None => Authority::Grants(config.authorization.reach),
@@ -77,8 +79,11 @@ impl Running {
         let bootstrap_secret = config.security.bootstrap_secret.clone();
         let sockets = socket::Limits { sockets: config.server.max_sockets, ..parts.sockets };
         let mut app = App::new(store, Arc::new(ring), bootstrap_secret, settings, outbound);
+        app.issuers = Issuers::new(config.identity.issuers.clone(), &app.outbound);
         app.decision_point = decision_point;
-        let app = Arc::new(app.with_journal(config.journal.clone()).with_sockets(sockets));
+        let app = Arc::new(
+            app.with_journal(config.journal.clone()).with_sockets(sockets).with_rate_limit(config.exchange.rate_limit),
+        );
 
         let listener = TcpListener::bind(config.server.listen)
             .await
@@ -90,13 +95,20 @@ impl Running {
         let workers = work::start(&app, server, limits);
         let http = TaskTracker::new();
         let main = if config.server.metrics_listen.is_some() { v1::endpoints_without_metrics } else { v1::endpoints };
-        serve_routes(&http, listener, &app, main);
+        let https = config.server.public_base_url.as_ref().is_some_and(|base| base.url().scheme() == "https");
+        let front = Front {
+            trusted_proxies: config.exchange.trusted_proxies.clone(),
+            cors_origins: config.exchange.cors_origins.clone(),
+            https,
+        };
+        serve_routes(&http, listener, front.before(router(main(), &app)), &app);
         let mut metrics_address = None;
         if let Some(address) = config.server.metrics_listen {
             let listener =
                 TcpListener::bind(address).await.with_context(|| format!("listening for metrics on {address}"))?;
             metrics_address = Some(listener.local_addr()?);
-            serve_routes(&http, listener, &app, v1::metrics_alone);
+            let front = Front { trusted_proxies: config.exchange.trusted_proxies.clone(), ..Front::default() };
+            serve_routes(&http, listener, front.before(router(v1::metrics_alone(), &app)), &app);
         }
         tracing::info!(%address, "courant is listening");
         Ok(Self { address, metrics_address, app, server, workers, http })
@@ -160,14 +172,8 @@ pub fn key_file(data_dir: &Path) -> std::path::PathBuf {
     data_dir.join("encryption.key")
 }
 
-fn serve_routes(
-    tasks: &TaskTracker,
-    listener: TcpListener,
-    app: &Arc<App>,
-    endpoints: fn() -> Vec<crate::http::Endpoint<App>>,
-) {
-    let (routes, stop) = (router(endpoints(), app), app.stop.clone());
-    tasks.spawn(listen::serve(tasks.clone(), listener, routes, stop));
+fn serve_routes(tasks: &TaskTracker, listener: TcpListener, routes: Router, app: &App) {
+    tasks.spawn(listen::serve(tasks.clone(), listener, routes, app.stop.clone()));
 }
 
 /// Refuses a key ring that lacks a key which the database needs, and notes new keys.

@@ -30,8 +30,8 @@ pub struct Change {
     pub correlation_id: Option<String>,
     /// The key under which a repeat gets the first answer.
     pub idempotency: Option<Idempotency>,
-    /// The version that the resource must have.
-    pub if_match: Option<i64>,
+    /// The versions of which the resource must have one.
+    pub if_match: Option<Vec<i64>>,
 }
 
 /// An idempotency key and what it was used for.
@@ -69,6 +69,7 @@ impl Replayable for courant_api::access::PrincipalView {}
 impl Replayable for courant_api::access::WorkspaceView {}
 impl Replayable for courant_api::access::GrantView {}
 impl Replayable for courant_api::access::AuthzChecked {}
+impl Replayable for courant_api::access::IdentityBindingView {}
 impl Replayable for courant_api::access::RoleView {}
 impl Replayable for courant_api::access::RoleAssignmentView {}
 impl Replayable for courant_api::catalog::EventTypeView {}
@@ -134,10 +135,10 @@ impl Change {
         })
     }
 
-    /// Refuses a version other than `If-Match` names.
+    /// Refuses a version that `If-Match` does not name.
     pub(crate) fn check_version(&self, current: i64) -> Result<(), Error> {
-        match self.if_match {
-            Some(wanted) if wanted != current => Err(Error::VersionConflict { current }),
+        match &self.if_match {
+            Some(wanted) if !wanted.contains(&current) => Err(Error::VersionConflict { current }),
             _ => Ok(()),
         }
     }

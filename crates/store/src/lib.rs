@@ -14,7 +14,7 @@ mod notify;
 mod servers;
 mod twin;
 
-pub use access::{Authority, Caller, Credential, Decisions, KeyDraft, Page, PageKey, Rights};
+pub use access::{Authority, Caller, Credential, Decisions, KeyDraft, Page, PageKey, Rights, Token};
 pub use catalogue::CurrentType;
 pub use change::{Change, Changed, Idempotency, Replayable};
 pub use db::{Pace, Wakeups};

@@ -9,6 +9,7 @@ pub mod policy;
 pub mod postgres;
 pub mod proxy;
 pub mod receiver;
+pub mod wire;
 
 pub use backends::{Backends, Which};
 pub use database::TestDatabase;

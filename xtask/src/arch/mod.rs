@@ -8,6 +8,7 @@ mod files;
 mod licences;
 mod packages;
 mod purity;
+mod secrets;
 
 use anyhow::{Result, bail};
 
@@ -24,6 +25,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         ("driver", drivers::check_dependencies(&facts.members)),
         ("driver", drivers::check_sources(&facts.files)),
         ("purity", purity::check(&facts.closures)),
+        ("secret", secrets::check(&facts.files)),
         ("licence", licences::check(&facts.packages, licences::EXCEPTIONS)),
         ("ban", packages::check_bans(&facts.packages)),
         ("source", packages::check_sources(&facts.packages)),

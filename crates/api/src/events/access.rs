@@ -1,4 +1,4 @@
-//! `principal.*`, `api_key.*`, `grant.*`, `role.*`
+//! `principal.*`, `api_key.*`, `grant.*`, `identity_binding.*`, `role.*`
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -101,6 +101,22 @@ impl Payload for RoleAssignmentChange {
     }
 }
 
+/// A login that was bound to a principal; its name is nowhere but with the binding.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct IdentityBindingChange {
+    /// Whom it stands for.
+    pub principal_id: PrincipalId,
+    /// The issuer.
+    pub issuer: String,
+}
+
+impl Payload for IdentityBindingChange {
+    fn example() -> Self {
+        Self { principal_id: PrincipalId(Uuid::nil()), issuer: "https://login.example.com".into() }
+    }
+}
+
 event_types! {
     PRINCIPAL_CREATED = "principal.created" on "principal", v 1 PrincipalChange, "A principal was created.";
     PRINCIPAL_UPDATED = "principal.updated" on "principal", v 1 PrincipalChange, "A principal was renamed or enabled again.";
@@ -113,4 +129,6 @@ event_types! {
     ROLE_UPDATED = "role.updated" on "role", v 1 RoleChange, "A role was renamed.";
     ROLE_ASSIGNED = "role.assigned" on "role", v 1 RoleAssignmentChange, "A principal got a role. The envelope's workspace is the role's.";
     ROLE_REVOKED = "role.revoked" on "role", v 1 RoleAssignmentChange, "A principal lost a role. The envelope's workspace is the role's.";
+    IDENTITY_BINDING_CREATED = "identity_binding.created" on "identity_binding", v 1 IdentityBindingChange, "A login was bound to a principal.";
+    IDENTITY_BINDING_REVOKED = "identity_binding.revoked" on "identity_binding", v 1 IdentityBindingChange, "A login stands for its principal no more.";
 }

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::output::line;
 use crate::config::Config;
 use crate::http::v1::operation::document_text;
+use crate::http::{Access, v1};
 
 pub(super) fn export_catalog(dir: &Path) -> Result<()> {
     write(dir, "catalog.json", &pretty(&catalog_json()))?;
@@ -22,7 +23,8 @@ pub(super) fn export_catalog(dir: &Path) -> Result<()> {
 pub(super) fn export_contract(dir: &Path) -> Result<()> {
     write(dir, "openapi.json", document_text())?;
     write(dir, "config.schema.json", &pretty(&Config::json_schema()))?;
-    write(dir, "errors.md", &errors_md()?)
+    write(dir, "errors.md", &errors_md()?)?;
+    write(dir, "permissions.md", &permissions_md()?)
 }
 
 fn write(dir: &Path, name: &str, text: &str) -> Result<()> {
@@ -110,15 +112,38 @@ fn type_of(field: &Value) -> String {
 
 fn errors_md() -> Result<String> {
     let mut md = String::from(
-        "# Errors and permissions\n\nGenerated; do not edit. Every refusal is `{\"error\":{\"code\",\"message\",\"details\"}}`; \
+        "# Errors\n\nGenerated; do not edit. Every refusal is `{\"error\":{\"code\",\"message\",\"details\"}}`; \
          match on `code`.\n\n| code | status | when |\n|---|---|---|\n",
     );
     for code in ErrorCode::ALL {
         writeln!(md, "| `{}` | {} | {} |", code.as_str(), code.status(), code.meaning())?;
     }
-    md.push_str("\n## Permissions\n\n| permission | allows |\n|---|---|\n");
+    Ok(md)
+}
+
+fn permissions_md() -> Result<String> {
+    let mut md = String::from(
+        "# Permissions\n\nGenerated; do not edit. A grant is one of these on `tenant`, `workspace:<id>` or \
+         `notification_integration:<name or pattern>`; one on the tenant covers everything in it. `*` counts as every \
+         one. A token's scope is a ceiling over grants: the narrowest that reaches a permission stands beside it.\n\n\
+         | permission | allows | scope |\n|---|---|---|\n",
+    );
     for permission in Permission::LIST {
-        writeln!(md, "| `{permission}` | {} |", permission.meaning())?;
+        writeln!(md, "| `{permission}` | {} | `{}` |", permission.meaning(), permission.scope().as_str())?;
+    }
+    md.push_str("\n## Routes\n\n| route | needs | on |\n|---|---|---|\n");
+    for endpoint in v1::endpoints() {
+        let (needs, on) = match endpoint.required_access() {
+            Some(Access::On(permissions, on)) => (names(permissions, ", "), on),
+            Some(Access::OneOf(permissions, on)) => (names(permissions, " or "), on),
+            Some(Access::Caller) => ("a credential".to_owned(), ""),
+            Some(Access::Public) | None => ("nothing".to_owned(), ""),
+        };
+        writeln!(md, "| `{} {}` | {needs} | {on} |", endpoint.method(), endpoint.path())?;
     }
     Ok(md)
+}
+
+fn names(permissions: &[Permission], between: &str) -> String {
+    permissions.iter().map(|permission| format!("`{permission}`")).collect::<Vec<_>>().join(between)
 }

@@ -57,7 +57,7 @@ enum CatalogCommand {
 
 #[derive(Subcommand)]
 enum ContractCommand {
-    /// Write openapi.json, config.schema.json and errors.md.
+    /// Write openapi.json, config.schema.json, errors.md and permissions.md.
     Export(ExportArgs),
 }
 

@@ -18,8 +18,10 @@ use crate::secrets::Secret;
 pub struct Authorization {
     /// How far grants on workspaces reach.
     pub reach: Reach,
-    /// Who decides instead of the grants.
-    pub decision_point: Option<DecisionPointAddress>,
+    /// The policy service that decides instead of the grants.
+    pub pdp_url: Option<BaseUrl>,
+    /// Its bearer token.
+    pub pdp_token: Option<Secret>,
 }
 
 /// The mode by its name.
@@ -48,7 +50,7 @@ pub struct AuthorizationArgs {
     pub authorize: Option<AuthorizeMode>,
 
     /// Policy service that decides instead of the grants, by the OpenID AuthZEN evaluation API; without a path,
-    /// /access/v1/evaluation there (COURANT_PDP_URL; needs COURANT_AUTHORIZE=policy)
+    /// /access/v1/evaluation there (COURANT_PDP_URL; makes COURANT_AUTHORIZE policy)
     #[arg(long, value_name = "URL")]
     #[schemars(with = "String", extend("format" = "uri"))]
     pub pdp_url: Option<BaseUrl>,
@@ -81,17 +83,25 @@ impl FromStr for HeaderToken {
 
 impl Authorization {
     pub(super) fn resolve(args: &AuthorizationArgs, layers: &mut Layers<'_>) -> Result<Self, ConfigError> {
-        let AuthorizeMode(reach) =
-            layers.pick("authorize", args.authorize.as_ref())?.unwrap_or(AuthorizeMode(Reach::Exact));
-        let url = layers.pick("pdp_url", args.pdp_url.as_ref())?;
+        let mode = layers.pick("authorize", args.authorize.as_ref())?;
+        let pdp_url: Option<BaseUrl> = layers.pick("pdp_url", args.pdp_url.as_ref())?;
         let token = layers.pick_secret("pdp_token", args.pdp_token.as_ref(), args.pdp_token_file.as_ref())?;
-        if url.is_some() && reach == Reach::Exact {
+        let reach = match mode {
             // Silently ignored, it would leave the grants to decide where the operator means the service to.
-            let problem = "a policy service is asked only with COURANT_AUTHORIZE=policy".to_owned();
-            return Err(ConfigError::Invalid { origin: Origin::Environment(env_name("pdp_url")), problem });
-        }
-        let token = token.map(|HeaderToken(token)| token);
-        let decision_point = url.map(|url: BaseUrl| DecisionPointAddress { url: url.url().clone(), token });
-        Ok(Self { reach, decision_point })
+            Some(AuthorizeMode(Reach::Exact)) if pdp_url.is_some() => {
+                let problem = "a policy service is not asked with COURANT_AUTHORIZE=local".to_owned();
+                return Err(ConfigError::Invalid { origin: Origin::Environment(env_name("pdp_url")), problem });
+            }
+            Some(AuthorizeMode(reach)) => reach,
+            None if pdp_url.is_some() => Reach::Subtree,
+            None => Reach::Exact,
+        };
+        Ok(Self { reach, pdp_url, pdp_token: token.map(|HeaderToken(token)| token) })
+    }
+
+    /// The policy service, if one decides.
+    pub fn decision_point(&self) -> Option<DecisionPointAddress> {
+        let url = self.pdp_url.as_ref()?.url().clone();
+        Some(DecisionPointAddress { url, token: self.pdp_token.clone() })
     }
 }

@@ -7,6 +7,8 @@
 mod authorization;
 mod database;
 mod error;
+mod exchange;
+mod identity;
 mod journal;
 mod layers;
 mod notify;
@@ -27,6 +29,8 @@ use crate::outbound::Egress;
 pub use authorization::{Authorization, AuthorizationArgs, AuthorizeMode};
 pub use database::{Database, DatabaseArgs};
 pub use error::ConfigError;
+pub use exchange::{Exchange, ExchangeArgs};
+pub use identity::{Identity, IdentityArgs, IssuerList};
 pub use journal::{Journal, JournalArgs, Retention};
 use layers::Layers;
 pub use notify::{Notify, NotifyArgs};
@@ -42,12 +46,16 @@ const DEFAULT_FILE: &str = "courant.toml";
 pub struct Config {
     /// Where it listens, keeps its data and logs.
     pub server: Server,
+    /// Who is believed, answered and slowed down.
+    pub exchange: Exchange,
     /// Where events live.
     pub database: Database,
     /// How long events are kept.
     pub journal: Journal,
     /// How notifications are sent.
     pub notify: Notify,
+    /// Whose tokens are accepted.
+    pub identity: Identity,
     /// How it is decided what somebody may do.
     pub authorization: Authorization,
     /// Secrets of the server itself.
@@ -65,6 +73,9 @@ pub struct ServeArgs {
     pub server: ServerArgs,
     /// Flags of their section.
     #[command(flatten)]
+    pub exchange: ExchangeArgs,
+    /// Flags of their section.
+    #[command(flatten)]
     pub database: DatabaseArgs,
     /// Flags of their section.
     #[command(flatten)]
@@ -72,6 +83,9 @@ pub struct ServeArgs {
     /// Flags of their section.
     #[command(flatten)]
     pub notify: NotifyArgs,
+    /// Flags of their section.
+    #[command(flatten)]
+    pub identity: IdentityArgs,
     /// Flags of their section.
     #[command(flatten)]
     pub authorization: AuthorizationArgs,
@@ -88,11 +102,15 @@ struct File {
     #[schemars(flatten)]
     server: ServerArgs,
     #[schemars(flatten)]
+    exchange: ExchangeArgs,
+    #[schemars(flatten)]
     database: DatabaseArgs,
     #[schemars(flatten)]
     journal: JournalArgs,
     #[schemars(flatten)]
     notify: NotifyArgs,
+    #[schemars(flatten)]
+    identity: IdentityArgs,
     #[schemars(flatten)]
     authorization: AuthorizationArgs,
     #[schemars(flatten)]
@@ -120,9 +138,11 @@ impl Config {
         let mut layers = Layers::new(env, file)?;
         let server = Server::resolve(&args.server, &mut layers)?;
         let config = Self {
+            exchange: Exchange::resolve(&args.exchange, &mut layers)?,
             database: Database::resolve(&args.database, &mut layers, &server.data_dir)?,
             journal: Journal::resolve(&args.journal, &mut layers)?,
             notify: Notify::resolve(&args.notify, &mut layers)?,
+            identity: Identity::resolve(&args.identity, &mut layers)?,
             authorization: Authorization::resolve(&args.authorization, &mut layers)?,
             security: Security::resolve(&args.security, &mut layers)?,
             server,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use clap::{Args, Command, FromArgMatches};
+use courant_core::access::Reach;
 
 use super::layers::{env_name, flag_name};
 use super::*;
@@ -19,6 +20,9 @@ const SAMPLES: &[(&str, &str)] = &[
     ("max_sockets", "7"),
     ("log_format", "'json'"),
     ("log_filter", "'debug'"),
+    ("rate_limit", "50"),
+    ("trusted_proxies", "['10.0.0.0/8', '192.0.2.7']"),
+    ("cors_origins", "['https://app.example.com', 'http://localhost:5173']"),
     ("database_url", "'postgres://db/courant'"),
     ("database_url_file", "'FILE'"),
     ("journal_retention", "'90d'"),
@@ -27,6 +31,12 @@ const SAMPLES: &[(&str, &str)] = &[
     ("notification_delivery_retention", "'7d'"),
     ("notification_max_attempts", "3"),
     ("egress_allow", "['10.0.0.0/8', 'hooks.internal']"),
+    ("oidc_issuers", "'https://login.example.com;audience=us'"),
+    ("oidc_audience", "'us'"),
+    ("authorize", "'policy'"),
+    ("pdp_url", "'https://policy.example.com'"),
+    ("pdp_token", "'hush-hush'"),
+    ("pdp_token_file", "'FILE'"),
     ("bootstrap_secret", "'hush-hush'"),
     ("bootstrap_secret_file", "'FILE'"),
     ("encryption_keys", "'KEYS'"),
@@ -271,7 +281,7 @@ fn every_setting_has_a_flag_but_secrets_and_help_names_the_variable() {
         .map(|arg| (format!("--{}", arg.get_long().unwrap()), arg.get_help().unwrap().to_string()))
         .collect();
     for (name, _) in SAMPLES {
-        let flag = if matches!(*name, "bootstrap_secret" | "encryption_keys") {
+        let flag = if matches!(*name, "bootstrap_secret" | "encryption_keys" | "pdp_token") {
             assert!(!help.contains_key(&flag_name(name)), "{name} would be seen on the command line");
             flag_name(&format!("{name}_file"))
         } else {
@@ -279,6 +289,23 @@ fn every_setting_has_a_flag_but_secrets_and_help_names_the_variable() {
         };
         assert!(help[&flag].contains(&env_name(name)), "{flag}: {}", help[&flag]);
     }
+}
+
+#[test]
+fn a_policy_service_makes_the_mode_and_is_never_ignored() {
+    let url = ("COURANT_PDP_URL", "https://policy.example.com");
+    let decides = |env: &[(&str, &str)]| resolve(&[], env, None).map(|config| config.authorization);
+    let alone = decides(&[url]).unwrap();
+    assert_eq!(alone.reach, Reach::Subtree);
+    assert_eq!(alone.decision_point().unwrap().url.as_str(), "https://policy.example.com/");
+    assert!(decides(&[("COURANT_AUTHORIZE", "policy")]).unwrap().decision_point().is_none());
+    assert_eq!(decides(&[]).unwrap().reach, Reach::Exact);
+    let refused = decides(&[url, ("COURANT_AUTHORIZE", "local")]).unwrap_err().to_string();
+    assert!(refused.contains("COURANT_PDP_URL"), "{refused}");
+    let unknown = decides(&[("COURANT_AUTHORIZE", "allow")]).unwrap_err().to_string();
+    assert!(unknown.contains("COURANT_AUTHORIZE"), "{unknown}");
+    let token = decides(&[url, ("COURANT_PDP_TOKEN", "two words")]).unwrap_err().to_string();
+    assert!(token.contains("COURANT_PDP_TOKEN") && !token.contains("two words"), "{token}");
 }
 
 #[test]

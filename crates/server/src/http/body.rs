@@ -3,6 +3,7 @@
 //! The cap holds while bytes arrive, so it needs no `Content-Length`. The text is parsed once when all is well; only a
 //! refused body is parsed again, to say where the fault is.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -148,15 +149,19 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
 fn problem(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem);
-    match text.rsplit_once(", expected ") {
-        Some((met, expected)) if met.starts_with("invalid type: string ") => {
-            shorten(&format!("invalid type: string, expected {expected}"))
+    shorten(&without_text(text))
+}
+
+/// What a parser says, without the text that it met.
+pub(super) fn without_text(problem: &str) -> Cow<'_, str> {
+    for met in ["invalid type: string", "invalid value: string", "unknown variant"] {
+        let rest = problem.strip_prefix(met).filter(|rest| rest.starts_with(' '));
+        // What was met may itself say `, expected `; what is expected is ours and does not.
+        if let Some((_, expected)) = rest.and_then(|rest| rest.rsplit_once(", expected ")) {
+            return format!("{met}, expected {expected}").into();
         }
-        Some((met, expected)) if met.starts_with("invalid value: string ") => {
-            shorten(&format!("invalid value: string, expected {expected}"))
-        }
-        _ => shorten(text),
     }
+    problem.into()
 }
 
 /// As much of a problem as is worth telling.
@@ -164,5 +169,27 @@ pub(super) fn shorten(problem: &str) -> String {
     match problem.char_indices().nth(MAX_PROBLEM_CHARS) {
         Some((end, _)) => format!("{}…", problem.split_at(end).0),
         None => problem.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_text;
+
+    #[test]
+    fn the_text_that_a_parser_met_is_not_repeated() {
+        for (problem, told) in [
+            ("invalid type: string \"hush\", expected i64", "invalid type: string, expected i64"),
+            ("invalid value: string \"a, expected b\", expected a time", "invalid value: string, expected a time"),
+            ("unknown variant `hush`, expected `a` or `b`", "unknown variant, expected `a` or `b`"),
+            (
+                "unknown variant `hush, expected x`, expected one of `a`, `b`",
+                "unknown variant, expected one of `a`, `b`",
+            ),
+            ("missing field `name`", "missing field `name`"),
+            ("invalid type: null, expected a string", "invalid type: null, expected a string"),
+        ] {
+            assert_eq!(without_text(problem), told);
+        }
     }
 }

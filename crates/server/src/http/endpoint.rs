@@ -250,6 +250,11 @@ impl Route {
         id
     }
 
+    /// Whether it asks who the caller is.
+    fn admits_callers(&self) -> bool {
+        self.is_guarded() || self.access == Some(Access::Caller)
+    }
+
     /// Whether it asks for a permission.
     fn is_guarded(&self) -> bool {
         matches!(self.access, Some(Access::On(..) | Access::OneOf(..)))
@@ -259,12 +264,18 @@ impl Route {
         self.shape.body.is_some()
     }
 
+    /// Whether it answers `304` to those who have the current version.
+    pub(super) fn conditional(&self) -> bool {
+        self.etag && self.method == Method::GET
+    }
+
     pub(super) fn error_codes(&self) -> Vec<ErrorCode> {
         use ErrorCode as E;
         let has = |code| match code {
             E::InvalidRequest | E::Internal | E::Unavailable => true,
-            E::Unauthenticated => !self.shape.public,
+            E::Unauthenticated | E::RateLimited => !self.shape.public,
             E::PermissionDenied => self.is_guarded() && !self.socket,
+            E::PurposeRefRequired | E::OutsidePurpose => self.admits_callers() && !self.socket,
             E::AuthorizationUnavailable => self.is_guarded(),
             E::NotFound => path::parameters(self.path).next().is_some(),
             E::IdempotencyConflict | E::IdempotencyInFlight => self.idempotent,
@@ -295,7 +306,7 @@ impl Route {
 
     /// In development an answer that the documentation lacks is a fault; in production it is only an answer.
     pub(super) fn assert_documented<R>(&self, reply: &Reply<R>) {
-        let (status, has_etag) = (reply.status(), reply.has_etag());
+        let (status, has_etag) = (reply.status(), reply.version().is_some());
         debug_assert!(
             self.etag || !has_etag,
             "{} {} answered an ETag, which its documentation lacks",

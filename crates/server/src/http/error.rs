@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -13,6 +14,8 @@ use courant_api::error::{ErrorBody, ErrorDetail};
 use courant_api::{ErrorCode, Permission, Resource};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value};
+
+use super::throttle::whole_seconds;
 
 type Cause = Box<dyn Error + Send + Sync>;
 
@@ -65,6 +68,12 @@ impl ApiError {
     pub fn authorization_unavailable(cause: impl Into<Cause>) -> Self {
         Self::new(ErrorCode::AuthorizationUnavailable, "the policy service has not decided; it is safe to repeat")
             .cause(cause)
+    }
+
+    /// `429 rate_limited`; a repeat before `wait` is over is refused again.
+    pub fn rate_limited(wait: Duration) -> Self {
+        Self::new(ErrorCode::RateLimited, "too many requests; Retry-After says when to come back")
+            .retry_after(whole_seconds(wait))
     }
 
     /// `404 not_found`: "`what` not found".

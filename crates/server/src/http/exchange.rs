@@ -29,6 +29,40 @@ pub trait Authenticate: Send + Sync + 'static {
 
     /// Finds the caller of a bearer credential; none when the request has no usable one.
     fn authenticate(&self, credential: Option<&str>) -> impl Future<Output = Result<Self::Caller, ApiError>> + Send;
+
+    /// Counts a request of this caller, or refuses it for being one too many.
+    fn count(&self, caller: &Self::Caller) -> Result<(), ApiError>;
+
+    /// Refuses a caller whose credential is not for this request, whatever they may do.
+    fn confine(&self, caller: &Self::Caller, entry: &Entry<'_>) -> Result<(), ApiError>;
+}
+
+/// What is known of a request before anything of it is parsed.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    /// Its bearer credential.
+    pub credential: Option<&'a str>,
+    /// Its ids and its client.
+    pub request: &'a RequestMeta,
+    /// The route's path in the public form.
+    pub template: &'static str,
+    /// The request's own path, in the router's form.
+    pub path: &'a str,
+    /// Whether it has an `Idempotency-Key`.
+    pub is_keyed: bool,
+}
+
+impl<'a> Entry<'a> {
+    pub(super) fn of(
+        credential: Option<&'a str>,
+        request: &'a RequestMeta,
+        route: &Route,
+        path: &'a str,
+        headers: &http::HeaderMap,
+    ) -> Self {
+        let is_keyed = headers.contains_key(header::IDEMPOTENCY_KEY);
+        Self { credential, request, template: route.path, path, is_keyed }
+    }
 }
 
 /// Who gets in: [`Signed`] or [`Open`].
@@ -39,10 +73,10 @@ pub trait Gate<A: Authenticate>: Send + 'static {
     const PUBLIC: bool;
 
     /// Lets the request in or refuses it.
-    fn admit(app: &A, credential: Option<&str>) -> impl Future<Output = Result<Self::Caller, ApiError>> + Send;
+    fn admit(app: &A, entry: &Entry<'_>) -> impl Future<Output = Result<Self::Caller, ApiError>> + Send;
 }
 
-/// Only authenticated callers get in.
+/// Only authenticated callers get in, and only as often as they may.
 #[derive(Debug)]
 pub struct Signed;
 
@@ -50,8 +84,11 @@ impl<A: Authenticate> Gate<A> for Signed {
     type Caller = A::Caller;
     const PUBLIC: bool = false;
 
-    fn admit(app: &A, credential: Option<&str>) -> impl Future<Output = Result<A::Caller, ApiError>> + Send {
-        app.authenticate(credential)
+    async fn admit(app: &A, entry: &Entry<'_>) -> Result<A::Caller, ApiError> {
+        let caller = app.authenticate(entry.credential).await?;
+        app.count(&caller)?;
+        app.confine(&caller, entry)?;
+        Ok(caller)
     }
 }
 
@@ -63,7 +100,7 @@ impl<A: Authenticate> Gate<A> for Open {
     type Caller = ();
     const PUBLIC: bool = true;
 
-    async fn admit(_: &A, _: Option<&str>) -> Result<(), ApiError> {
+    async fn admit(_: &A, _: &Entry<'_>) -> Result<(), ApiError> {
         Ok(())
     }
 }
@@ -78,8 +115,8 @@ pub struct Cx<A: Authenticate, G: Gate<A> = Signed> {
     pub request: RequestMeta,
     /// The idempotency key, on routes that honour one and when one was sent.
     pub idempotency: Option<IdempotencyRequest>,
-    /// The version that `If-Match` names, on routes of versioned resources.
-    pub if_match: Option<i64>,
+    /// The versions that `If-Match` names, on routes of versioned resources.
+    pub if_match: Option<Vec<i64>>,
 }
 
 /// An idempotency key and what it was sent with.
@@ -142,7 +179,9 @@ where
         Box::pin(async move {
             let Call { app, route, meta, request } = call;
             let (mut parts, stream) = request.into_parts();
-            let caller = G::admit(&app, header::bearer(&parts.headers)).await?;
+            let credential = header::bearer(&parts.headers);
+            let entry = Entry::of(credential, &meta, &route, parts.uri.path(), &parts.headers);
+            let caller = G::admit(&app, &entry).await?;
 
             let path: P = path::read(&mut parts, route.missing).await?;
             let raw_query = parts.uri.query().unwrap_or_default();
@@ -158,9 +197,12 @@ where
             });
             let if_match = if route.versioned { header::if_match(&parts.headers)? } else { None };
 
+            let conditional = route.conditional().then(|| parts.headers.clone());
             let cx = Cx { app, caller, request: meta, idempotency, if_match };
             let reply = handler(cx, Input { path, query, body }).await?;
             route.assert_documented(&reply);
+            let known = |version| conditional.is_some_and(|headers| header::knows(&headers, version));
+            let reply = if reply.version().is_some_and(known) { reply.not_modified() } else { reply };
             reply.into_response(route.produces)
         })
     }

@@ -6,6 +6,9 @@ use http::{HeaderMap, HeaderName, header};
 
 use super::error::ApiError;
 
+/// Most entity tags of a list.
+const TAGS: usize = 100;
+
 pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// The text after `Bearer`. Anything else, also a second `Authorization` header, is no credential.
@@ -29,18 +32,68 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Api
     }
 }
 
-/// The version that `If-Match` names; none when it is absent or `*`.
-pub(super) fn if_match(headers: &HeaderMap) -> Result<Option<i64>, ApiError> {
-    let version = match Header::of(headers, &header::IF_MATCH) {
-        Header::Absent | Header::Text("*") => return Ok(None),
-        Header::Text(tag) => tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')),
-        Header::Other => None,
-    };
-    version
-        .filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()))
-        .and_then(|digits| digits.parse().ok())
-        .map(Some)
-        .ok_or_else(|| ApiError::invalid("If-Match must be * or one ETag as a response gave it, like \"3\""))
+/// The versions that `If-Match` names; none when it is absent or `*`. A weak tag, or one that is no version, names none, so
+/// that a list of nothing else matches no resource.
+pub(super) fn if_match(headers: &HeaderMap) -> Result<Option<Vec<i64>>, ApiError> {
+    if !headers.contains_key(header::IF_MATCH) {
+        return Ok(None);
+    }
+    let tags = tags(headers, &header::IF_MATCH)
+        .ok_or_else(|| ApiError::invalid("If-Match must be * or a list of ETags as responses gave them, like \"3\""))?;
+    Ok(match tags {
+        Tags::Any => None,
+        Tags::Of(tags) => Some(tags.iter().filter(|tag| !tag.weak).filter_map(|tag| version(tag.text)).collect()),
+    })
+}
+
+/// Whether `If-None-Match` names this version, weakly or not. One that cannot be read names nothing: the whole answer is
+/// always right.
+pub(super) fn knows(headers: &HeaderMap, current: i64) -> bool {
+    headers.contains_key(header::IF_NONE_MATCH)
+        && tags(headers, &header::IF_NONE_MATCH).is_some_and(|tags| match tags {
+            Tags::Any => true,
+            Tags::Of(tags) => tags.iter().any(|tag| version(tag.text) == Some(current)),
+        })
+}
+
+/// What a list of entity tags says (RFC 9110 §8.8.3).
+enum Tags<'a> {
+    Any,
+    Of(Vec<Tag<'a>>),
+}
+
+struct Tag<'a> {
+    weak: bool,
+    text: &'a str,
+}
+
+/// The entity tags of all lines of a header; none when they cannot be read or are too many.
+fn tags<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Tags<'a>> {
+    let lines = headers.get_all(name).iter().map(|line| line.to_str().ok()).collect::<Option<Vec<_>>>()?;
+    if lines.iter().map(|line| line.trim()).eq(["*"]) {
+        return Some(Tags::Any);
+    }
+    let mut found = Vec::new();
+    for line in lines {
+        // A tag may hold commas, so the list is read from tag to tag.
+        let mut rest = line.trim_start_matches([' ', '\t', ',']);
+        while !rest.is_empty() {
+            let (weak, opened) = rest.strip_prefix("W/").map_or((false, rest), |rest| (true, rest));
+            let (text, after) = opened.strip_prefix('"')?.split_once('"')?;
+            let after = after.trim_start_matches([' ', '\t']);
+            if !text.bytes().all(|b| b.is_ascii_graphic()) || !(after.is_empty() || after.starts_with(',')) {
+                return None;
+            }
+            found.push(Tag { weak, text });
+            rest = after.trim_start_matches([' ', '\t', ',']);
+        }
+    }
+    (1..=TAGS).contains(&found.len()).then_some(Tags::Of(found))
+}
+
+/// The version that a tag of ours stands for, in its one spelling.
+fn version(tag: &str) -> Option<i64> {
+    tag.parse().ok().filter(|version: &i64| version.to_string() == tag)
 }
 
 /// A header that may be there once.
@@ -90,12 +143,57 @@ mod tests {
     }
 
     #[test]
-    fn if_match_is_a_version_or_a_star() {
-        let version = |value: &str| if_match(&with(&header::IF_MATCH, &[value])).ok();
-        assert_eq!(version("\"3\""), Some(Some(3)));
-        assert_eq!(version("*"), Some(None));
-        for bad in ["3", "W/\"3\"", "\"\"", "\"x\"", "\"-1\"", "\"1\", \"2\"", "\"99999999999999999999\""] {
-            assert_eq!(version(bad), None);
+    fn if_match_is_a_list_of_tags_or_a_star() {
+        let versions = |values: &[&str]| if_match(&with(&header::IF_MATCH, values)).ok();
+        for (values, named) in [
+            (&[][..], None),
+            (&["*"], None),
+            (&["\"3\""], Some(vec![3])),
+            (&["\"3\", \"4\",\"5\""], Some(vec![3, 4, 5])),
+            (&["\"3\"", "\"4\""], Some(vec![3, 4])),
+            (&[" ,\"3\" , ,"], Some(vec![3])),
+            (&["W/\"3\", \"4\""], Some(vec![4])),
+            // Tags that no resource here has, so that none matches.
+            (&["W/\"3\""], Some(vec![])),
+            (&["\"\""], Some(vec![])),
+            (&["\"a,b\""], Some(vec![])),
+            (&["\"03\", \"+3\", \"99999999999999999999\""], Some(vec![])),
+        ] {
+            assert_eq!(versions(values), Some(named), "{values:?}");
+        }
+    }
+
+    #[test]
+    fn if_match_that_is_no_list_is_refused() {
+        let many = vec!["\"1\""; 101].join(",");
+        for bad in [
+            "",
+            ",",
+            "3",
+            "\"3",
+            "3\"",
+            "w/\"3\"",
+            "W/3",
+            "\"3\" \"4\"",
+            "\"3\"x",
+            "*, \"3\"",
+            "\"a b\"",
+            "\"\u{e9}\"",
+            &many,
+        ] {
+            assert!(if_match(&with(&header::IF_MATCH, &[bad])).is_err(), "{bad}");
+        }
+        assert!(if_match(&with(&header::IF_MATCH, &["*", "\"3\""])).is_err());
+    }
+
+    #[test]
+    fn if_none_match_compares_weakly_and_is_never_refused() {
+        let knows = |value: &str| knows(&with(&header::IF_NONE_MATCH, &[value]), 3);
+        for yes in ["\"3\"", "W/\"3\"", "\"2\", W/\"3\"", "*"] {
+            assert!(knows(yes), "{yes}");
+        }
+        for no in ["\"2\"", "3", "", "\"03\"", "\"3\" x"] {
+            assert!(!knows(no), "{no}");
         }
     }
 }

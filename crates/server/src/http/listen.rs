@@ -4,16 +4,22 @@
 //! idle one too. It must never end because one connection, or one `accept`, failed.
 
 use std::io;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::time::Duration;
 
 use axum::Router;
+use http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tower::ServiceExt as _;
+
+use super::client::Peer;
 
 /// Longest wait for a request head, from the connection's start or the end of the answer before.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -31,8 +37,8 @@ pub async fn serve(tasks: TaskTracker, listener: TcpListener, routes: Router, st
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) => {
-                tasks.spawn(connection(stream, routes.clone(), stop.clone()));
+            Ok((stream, peer)) => {
+                tasks.spawn(connection(stream, peer, routes.clone(), stop.clone()));
             }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
@@ -51,10 +57,14 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), K::ConnectionRefused | K::ConnectionAborted | K::ConnectionReset | K::Interrupted)
 }
 
-async fn connection(stream: TcpStream, routes: Router, stop: CancellationToken) {
+async fn connection(stream: TcpStream, peer: SocketAddr, routes: Router, stop: CancellationToken) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY was refused");
     }
+    let routes = routes.map_request(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(Peer(peer.ip()));
+        request
+    });
     let mut served = pin!(
         http1::Builder::new()
             .timer(TokioTimer::new())

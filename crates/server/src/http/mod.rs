@@ -8,15 +8,18 @@
 //! [`Reply`], nothing more.
 
 mod body;
+mod client;
 mod endpoint;
 mod error;
 mod exchange;
+mod front;
 mod header;
 pub mod listen;
 mod observe;
 pub mod openapi;
 mod path;
 mod query;
+pub mod reference;
 mod reply;
 mod request_id;
 mod router;
@@ -24,12 +27,16 @@ mod shape;
 pub mod socket;
 #[cfg(test)]
 mod tests;
+mod throttle;
 pub mod v1;
 
 pub use body::DEFAULT_BODY_LIMIT;
+pub use client::{Peer, neighbourhood};
 pub use endpoint::{Access, Endpoint};
 pub use error::ApiError;
-pub use exchange::{Authenticate, Cx, Gate, Handler, IdempotencyRequest, Input, Open, Signed};
+pub use exchange::{Authenticate, Cx, Entry, Gate, Handler, IdempotencyRequest, Input, Open, Signed};
+pub use front::Front;
 pub use reply::Reply;
 pub use request_id::RequestMeta;
 pub use router::router;
+pub use throttle::Throttle;

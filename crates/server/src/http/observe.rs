@@ -19,6 +19,9 @@ use super::request_id::RequestMeta;
 /// The route label of requests that matched none.
 pub(super) const UNMATCHED: &str = "unmatched";
 
+/// The policy of answers that are no pages: a browser that shows one loads and runs nothing.
+const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
+
 /// Answers a request: whatever comes of it becomes one response, one log line and one count.
 pub(super) async fn observe(
     meta: RequestMeta,
@@ -31,6 +34,7 @@ pub(super) async fn observe(
         request_id = meta.request_id,
         method,
         route,
+        client = meta.client.map(tracing::field::display),
         status = tracing::field::Empty,
         latency_ms = tracing::field::Empty,
     );
@@ -56,6 +60,8 @@ pub(super) async fn observe(
 
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(NOTHING));
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     meta.echo(headers);
     response

@@ -7,6 +7,7 @@ use schemars::Schema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::body::{shorten, without_text};
 use super::error::ApiError;
 use super::shape::properties;
 
@@ -131,8 +132,8 @@ fn refusal(place: Option<&str>, problem: &str) -> ApiError {
         return ApiError::invalid_parameter(name, "is missing");
     }
     match place {
-        Some(name) => ApiError::invalid_parameter(name, &format!("is refused: {}", super::body::shorten(problem))),
-        None => ApiError::invalid(format!("the query is refused: {}", super::body::shorten(problem))),
+        Some(name) => ApiError::invalid_parameter(name, &format!("is refused: {}", shorten(&without_text(problem)))),
+        None => ApiError::invalid(format!("the query is refused: {}", shorten(&without_text(problem)))),
     }
 }
 

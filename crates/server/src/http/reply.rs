@@ -15,6 +15,7 @@ pub struct Reply<R> {
     status: StatusCode,
     version: Option<i64>,
     replayed: bool,
+    policy: Option<&'static str>,
     content: Content<R>,
 }
 
@@ -27,7 +28,7 @@ enum Content<R> {
 
 impl<R> Reply<R> {
     fn new(status: StatusCode, content: Content<R>) -> Self {
-        Self { status, version: None, replayed: false, content }
+        Self { status, version: None, replayed: false, policy: None, content }
     }
 
     /// `200` with this body.
@@ -53,6 +54,12 @@ impl<R> Reply<R> {
         self
     }
 
+    /// What a browser may do with it, when that is more than nothing: its `Content-Security-Policy`.
+    pub fn policy(mut self, policy: &'static str) -> Self {
+        self.policy = Some(policy);
+        self
+    }
+
     /// Marks it as the replay of an earlier answer under the same idempotency key.
     pub fn replayed(mut self) -> Self {
         self.replayed = true;
@@ -63,8 +70,13 @@ impl<R> Reply<R> {
         self.status
     }
 
-    pub(super) fn has_etag(&self) -> bool {
-        self.version.is_some()
+    pub(super) fn version(&self) -> Option<i64> {
+        self.version
+    }
+
+    /// The same as `304` without a body, for a client that has this version.
+    pub(super) fn not_modified(self) -> Self {
+        Self { status: StatusCode::NOT_MODIFIED, content: Content::Empty, ..self }
     }
 }
 
@@ -92,6 +104,9 @@ impl<R: Serialize> Reply<R> {
         if let Some(version) = self.version {
             let tag = HeaderValue::from_str(&format!("\"{version}\"")).map_err(ApiError::internal)?;
             headers.insert(header::ETAG, tag);
+        }
+        if let Some(policy) = self.policy {
+            headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
         }
         if self.replayed {
             headers.insert(IDEMPOTENCY_REPLAYED, HeaderValue::from_static("true"));

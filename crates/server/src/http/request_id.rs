@@ -1,6 +1,8 @@
-//! What ties a request to logs, events and other services: request id, correlation id and trace context.
+//! What ties a request to logs, events and other services: request id, correlation id, trace context, and the client.
 //!
 //! Values from outside are kept only when they are short and plain, because they end in headers, logs and the journal.
+
+use std::net::IpAddr;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -17,6 +19,8 @@ pub struct RequestMeta {
     pub correlation_id: String,
     /// The caller's W3C trace context, when it has the form of one.
     pub traceparent: Option<String>,
+    /// The client's address, where the server knows it.
+    pub client: Option<IpAddr>,
 }
 
 impl RequestMeta {
@@ -28,6 +32,7 @@ impl RequestMeta {
             correlation_id: accepted(X_CORRELATION_ID).unwrap_or_else(|| request_id.clone()),
             traceparent: text(headers, &TRACEPARENT).filter(|t| is_traceparent(t)).map(str::to_owned),
             request_id,
+            client: None,
         }
     }
 

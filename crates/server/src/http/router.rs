@@ -10,6 +10,7 @@ use courant_api::ErrorCode;
 use http::{HeaderMap, HeaderValue, header};
 use tower::ServiceExt as _;
 
+use super::client::Client;
 use super::endpoint::Endpoint;
 use super::error::ApiError;
 use super::exchange::{Authenticate, Call};
@@ -54,7 +55,8 @@ pub fn router<A: Authenticate>(endpoints: Vec<Endpoint<A>>, app: &Arc<A>) -> Rou
 
 /// Gives the request its ids and its path the router's form.
 async fn enter(inner: Router, mut request: Request) -> Response {
-    let meta = RequestMeta::from_headers(request.headers());
+    let client = request.extensions().get().map(|Client(address)| *address);
+    let meta = RequestMeta { client, ..RequestMeta::from_headers(request.headers()) };
     request.extensions_mut().insert(meta);
     let Some(uri) = path::rewrite(request.uri()) else {
         return unknown_path(request).await;

@@ -82,7 +82,9 @@ pub async fn principal_update(
     if let Some(name) = &patch.display_name {
         text::name("/displayName", name, MAX_NAME_CHARS)?;
     }
-    Ok(app.store.principal_update(actor.change, id, patch).await?)
+    let done = app.store.principal_update(actor.change, id, patch).await?;
+    app.forget_callers();
+    Ok(done)
 }
 
 /// Makes a key.
@@ -104,13 +106,17 @@ pub async fn api_key_list(app: &App, caller: &Caller, key: PageKey, limit: i64) 
 /// Revokes a key.
 pub async fn api_key_revoke(app: &App, actor: Actor, id: ApiKeyId) -> Result<Changed<ApiKeyView>, ApiError> {
     require(app, &actor.caller, Permission::ApiKeysManage, &Resource::Tenant).await?;
-    Ok(app.store.api_key_revoke(actor.change, id).await?)
+    let done = app.store.api_key_revoke(actor.change, id).await?;
+    app.forget_callers();
+    Ok(done)
 }
 
 /// Grants a permission.
 pub async fn grant_create(app: &App, actor: Actor, body: GrantCreate) -> Result<Changed<GrantView>, ApiError> {
     require(app, &actor.caller, Permission::GrantsManage, &Resource::Tenant).await?;
-    decided(app, || app.store.grant_create(actor.change.clone(), body.clone())).await
+    let done = decided(app, || app.store.grant_create(actor.change.clone(), body.clone())).await?;
+    app.forget_callers();
+    Ok(done)
 }
 
 /// Grants, newest first.
@@ -122,7 +128,9 @@ pub async fn grant_list(app: &App, caller: &Caller, key: PageKey, limit: i64) ->
 /// Takes a grant back.
 pub async fn grant_delete(app: &App, actor: Actor, id: GrantId) -> Result<Changed<()>, ApiError> {
     require(app, &actor.caller, Permission::GrantsManage, &Resource::Tenant).await?;
-    Ok(app.store.grant_delete(actor.change, id).await?)
+    let done = app.store.grant_delete(actor.change, id).await?;
+    app.forget_callers();
+    Ok(done)
 }
 
 /// Creates a workspace; needs the right on its parent, or on the tenant for one at the top.

@@ -51,7 +51,7 @@ pub async fn events_read(
             () = app.stop.cancelled() => break,
         };
         if !found.events.is_empty() {
-            require(app, &app.caller(caller.credential).await?, Permission::EventsRead, &resource).await?;
+            require(app, &app.caller(&caller.credential).await?, Permission::EventsRead, &resource).await?;
         }
         page = live::page_of(found, usize::try_from(limit).unwrap_or(0));
     }

@@ -6,6 +6,7 @@ pub mod access;
 pub mod catalogue;
 mod error;
 mod gate;
+pub mod identity;
 pub mod journal;
 pub mod notify;
 pub mod retention;
@@ -45,7 +46,7 @@ impl Actor {
                 .idempotency
                 .as_ref()
                 .map(|i| Idempotency { key: i.key.clone(), fingerprint: i.fingerprint }),
-            if_match: cx.if_match,
+            if_match: cx.if_match.clone(),
         };
         Self { caller: cx.caller.clone(), change }
     }

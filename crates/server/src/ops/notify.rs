@@ -143,6 +143,9 @@ pub async fn integration_update(
     id: IntegrationId,
     patch: IntegrationPatch,
 ) -> Result<Changed<IntegrationView>, ApiError> {
+    // What can be judged without the row is, before anybody looks at it.
+    patch.name.as_deref().map_or(Ok(()), check_name)?;
+    patch.journal_types.as_deref().map_or(Ok(()), check_prefixes)?;
     let ring = Arc::clone(&app.ring);
     let caller = actor.caller.clone();
     let edit: Edit = Arc::new(move |old| edited(&ring, &caller, old, &patch));
@@ -156,7 +159,6 @@ fn edited(ring: &KeyRing, caller: &Caller, old: &Integration, patch: &Integratio
     let provider = known_provider(&old.provider)?;
     let (mut new, mut reads) = (old.clone(), None);
     if let Some(name) = &patch.name {
-        check_name(name)?;
         new.name.clone_from(name);
     }
     if let Some(enabled) = patch.enabled {
@@ -175,7 +177,6 @@ fn edited(ring: &KeyRing, caller: &Caller, old: &Integration, patch: &Integratio
     }
     if patch.journal_types.is_some() || patch.workspace_id.is_some() {
         if let Some(prefixes) = &patch.journal_types {
-            check_prefixes(prefixes)?;
             new.journal_types.clone_from(prefixes);
         }
         new.workspace_id = patch.workspace_id.unwrap_or(old.workspace_id);

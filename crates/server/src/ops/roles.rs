@@ -49,7 +49,9 @@ pub async fn role_assign(
     id: RoleId,
     body: RoleAssignmentCreate,
 ) -> Result<Changed<RoleAssignmentView>, ApiError> {
-    decided(app, || app.store.role_assign(actor.change.clone(), id, body.clone())).await
+    let done = decided(app, || app.store.role_assign(actor.change.clone(), id, body.clone())).await?;
+    app.forget_callers();
+    Ok(done)
 }
 
 /// Takes a role away from a principal.
@@ -59,7 +61,9 @@ pub async fn role_revoke(
     id: RoleId,
     assignment: RoleAssignmentId,
 ) -> Result<Changed<()>, ApiError> {
-    decided(app, || app.store.role_revoke(actor.change.clone(), id, assignment)).await
+    let done = decided(app, || app.store.role_revoke(actor.change.clone(), id, assignment)).await?;
+    app.forget_callers();
+    Ok(done)
 }
 
 /// Who has a role and where, newest first.

@@ -98,8 +98,13 @@ struct Right {
 impl Right {
     async fn new(app: &App, caller: &Caller, on: Resource, every: Duration) -> Result<Self, ApiError> {
         require(app, caller, Permission::EventsRead, &on).await?;
-        let mut right =
-            Self { credential: caller.credential, expires_at: caller.expires_at, on, every, due: Instant::now() };
+        let mut right = Self {
+            credential: caller.credential.clone(),
+            expires_at: caller.expires_at,
+            on,
+            every,
+            due: Instant::now(),
+        };
         right.rest();
         Ok(right)
     }
@@ -108,7 +113,7 @@ impl Right {
         if self.expires_at.is_some_and(|at| at <= clock::now()) {
             return Err(ApiError::unauthenticated());
         }
-        require(app, &app.caller(self.credential).await?, Permission::EventsRead, &self.on).await?;
+        require(app, &app.caller(&self.credential).await?, Permission::EventsRead, &self.on).await?;
         self.rest();
         Ok(())
     }

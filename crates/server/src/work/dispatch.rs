@@ -7,6 +7,7 @@ use courant_api::notify::Notification;
 use courant_core::delivery::{Failure, FailureClass, RetryPolicy, Transition, Verdict, after_attempt};
 use courant_providers::{HttpRequest, Outgoing, Render, Target, provider};
 use courant_store::{Claimed, Dead, Outcome};
+use serde_json::{Map, Value};
 
 use crate::app::App;
 use crate::ops::notify::open;
@@ -77,7 +78,10 @@ async fn attempt(app: &App, delivery: &Claimed) -> Verdict {
     };
     let target = named(&request);
     match app.outbound.send(request, TOTAL).await {
-        Ok(response) => naming(provider.judge(&response, clock::now()), target.as_deref()),
+        Ok(response) => {
+            let verdict = provider.judge(&response, clock::now());
+            told(verdict, |error| naming(&without_secrets(error, &auth), target.as_deref()))
+        }
         Err(error) if error.class == FailureClass::Transient => Verdict::Retry { after: None, error },
         Err(error) => Verdict::Permanent { error },
     }
@@ -90,14 +94,38 @@ fn named(request: &HttpRequest) -> Option<String> {
     (request.target == Target::Tenant).then(|| format!("{host}{port}"))
 }
 
-/// Says in an error which target it came from.
-fn naming(verdict: Verdict, target: Option<&str>) -> Verdict {
-    let Some(target) = target else { return verdict };
-    let name = |error: Failure| Failure::new(error.class, format!("{} from {target}", error.text));
+/// A verdict with its error's text changed.
+fn told(verdict: Verdict, text: impl Fn(&str) -> String) -> Verdict {
+    let tell = |error: Failure| Failure::new(error.class, text(&error.text));
     match verdict {
         Verdict::Sent => Verdict::Sent,
-        Verdict::Retry { after, error } => Verdict::Retry { after, error: name(error) },
-        Verdict::Permanent { error } => Verdict::Permanent { error: name(error) },
-        Verdict::DisableIntegration { error } => Verdict::DisableIntegration { error: name(error) },
+        Verdict::Retry { after, error } => Verdict::Retry { after, error: tell(error) },
+        Verdict::Permanent { error } => Verdict::Permanent { error: tell(error) },
+        Verdict::DisableIntegration { error } => Verdict::DisableIntegration { error: tell(error) },
+    }
+}
+
+/// Says in an error which target it came from.
+fn naming(error: &str, target: Option<&str>) -> String {
+    target.map_or_else(|| error.to_owned(), |target| format!("{error} from {target}"))
+}
+
+/// An error of a target that repeats what it was sent, without the secrets in it.
+fn without_secrets(error: &str, auth: &Map<String, Value>) -> String {
+    let secrets = auth.values().filter_map(Value::as_str).filter(|secret| !secret.is_empty());
+    secrets.fold(error.to_owned(), |error, secret| error.replace(secret, "[secret]"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_target_that_repeats_its_secret_is_not_quoted_with_it() {
+        let auth = json!({ "botToken": "xoxb-1", "empty": "", "number": 7 });
+        let told = without_secrets("slack: xoxb-1 is bad, xoxb-1", auth.as_object().unwrap());
+        assert_eq!(told, "slack: [secret] is bad, [secret]");
     }
 }

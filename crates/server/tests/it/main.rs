@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test says what it met by panicking")]
 
 mod coverage;
+mod exchange;
 mod operation;
 mod support;
 mod v1;

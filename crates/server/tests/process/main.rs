@@ -10,6 +10,8 @@ mod faults;
 mod journal;
 mod killed;
 mod peers;
+mod schemathesis;
+mod secrets;
 mod sockets;
 mod start;
 mod support;

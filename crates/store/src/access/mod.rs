@@ -1,5 +1,6 @@
 //! Tenants, principals, keys, workspaces, roles and grants.
 
+mod bindings;
 pub(crate) mod grants;
 mod keys;
 mod principals;
@@ -8,7 +9,11 @@ mod roles;
 pub(crate) mod tenants;
 pub(crate) mod workspaces;
 
+use std::sync::Arc;
+
 use courant_api::{PrincipalId, Resource, TenantId, Timestamp, WorkspaceId};
+use courant_core::access::{Ceiling, Purpose};
+use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use crate::db::Row;
@@ -25,6 +30,7 @@ pub(crate) use rights::{Unknown, allows_names, guard};
 pub(crate) fn statements() -> impl Iterator<Item = &'static Statement> {
     [
         grants::STATEMENTS,
+        bindings::STATEMENTS,
         keys::STATEMENTS,
         principals::STATEMENTS,
         roles::STATEMENTS,
@@ -37,10 +43,39 @@ pub(crate) fn statements() -> impl Iterator<Item = &'static Statement> {
 }
 
 /// What a caller came with, to look again whether it still counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Credential {
     /// The hash of an API key.
     ApiKey([u8; 32]),
+    /// A token that was verified.
+    Token(Arc<Token>),
+}
+
+/// What a verified token says of its bearer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Token {
+    /// Who says it.
+    pub issuer: String,
+    /// Of whom, by the issuer's own name.
+    pub subject: String,
+    /// Until when it counts.
+    pub expires_at: Timestamp,
+    /// How far it goes.
+    pub ceiling: Ceiling,
+    /// The one thing that it is for, if it is for one.
+    pub purpose: Option<Purpose>,
+    /// The channel through which its bearer acts.
+    pub channel: Option<String>,
+}
+
+impl Credential {
+    /// The token, when it is one.
+    pub fn token(&self) -> Option<&Token> {
+        match self {
+            Self::ApiKey(_) => None,
+            Self::Token(token) => Some(token),
+        }
+    }
 }
 
 /// Who makes a request, and what they may do.
@@ -56,6 +91,25 @@ pub struct Caller {
     pub credential: Credential,
     /// When that ends by itself.
     pub expires_at: Option<Timestamp>,
+}
+
+impl Caller {
+    /// Whether their credential has not ended by itself.
+    pub fn is_good(&self, now: Timestamp) -> bool {
+        self.expires_at.is_none_or(|at| now < at)
+    }
+
+    /// What their requests are counted under: one value for one credential.
+    pub fn throttle_key(&self) -> [u8; 32] {
+        match &self.credential {
+            Credential::ApiKey(hash) => *hash,
+            // One login is one credential, however many tokens it asks its issuer for.
+            Credential::Token(token) => {
+                let digest = Sha256::new().chain_update(&token.issuer).chain_update([0]).chain_update(&token.subject);
+                digest.finalize().into()
+            }
+        }
+    }
 }
 
 /// Where a list goes on: before this id, newest first.

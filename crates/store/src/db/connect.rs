@@ -75,9 +75,10 @@ fn tls_of(url: &str) -> Result<(String, Option<rustls::ClientConfig>), Error> {
     match mode {
         "disable" | "allow" | "prefer" => Ok((url, None)),
         "require" | "verify-ca" | "verify-full" => Ok((url, Some(verifying(root.as_deref())?))),
-        other => Err(Error::Configuration(format!(
-            "sslmode={other:?} is not one of disable, allow, prefer, require, verify-ca, verify-full"
-        ))),
+        // Not repeated: what stands there may be a part of the password that was not escaped.
+        _ => Err(Error::Configuration(
+            "sslmode is not one of disable, allow, prefer, require, verify-ca, verify-full".into(),
+        )),
     }
 }
 

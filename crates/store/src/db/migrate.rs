@@ -29,6 +29,7 @@ migrations! {
     3 "0003_notify";
     4 "0004_retention";
     5 "0005_roles";
+    6 "0006_identity";
     7 "0007_work";
 }
 

@@ -3,9 +3,9 @@
 use std::error::Error as StdError;
 
 use courant_api::{
-    ApiKeyId, ApprovalId, ArtifactId, ClaimId, CommentId, DeliveryId, EventId, GoalId, GrantId, IntegrationId,
-    PrincipalId, ProjectId, RoleAssignmentId, RoleId, RuleId, RunId, SkillInvocationId, TaskId, TenantId, Timestamp,
-    VerificationId, WorkspaceId,
+    ApiKeyId, ApprovalId, ArtifactId, ClaimId, CommentId, DeliveryId, EventId, GoalId, GrantId, IdentityBindingId,
+    IntegrationId, PrincipalId, ProjectId, RoleAssignmentId, RoleId, RuleId, RunId, SkillInvocationId, TaskId,
+    TenantId, Timestamp, VerificationId, WorkspaceId,
 };
 use rusqlite::types::{Null, ToSql as LiteToSql, ToSqlOutput, ValueRef};
 use tokio_postgres::types::private::BytesMut;
@@ -220,6 +220,7 @@ ids!(
     WorkspaceId,
     EventId,
     GrantId,
+    IdentityBindingId,
     RoleId,
     RoleAssignmentId,
     ApiKeyId,

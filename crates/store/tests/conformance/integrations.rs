@@ -121,7 +121,7 @@ async fn an_edit_that_fails_changes_nothing(world: World) {
 async fn an_edit_of_another_version_is_refused(world: World) {
     let tenant = world.tenant().await;
     let made = create(&world, &tenant, tenant.integration("ops", &[])).await.unwrap();
-    let at_version = |version| Change { if_match: Some(version), ..tenant.change() };
+    let at_version = |version| Change { if_match: Some(vec![version]), ..tenant.change() };
     edit(&world, at_version(1), made.id, |i| i.paused = true).await.unwrap();
     let stale = edit(&world, at_version(1), made.id, |i| i.paused = false).await;
     assert!(matches!(stale, Err(Error::VersionConflict { current: 2 })), "{stale:?}");

@@ -85,7 +85,7 @@ async fn an_update_of_another_version_is_refused(world: World) {
     let tenant = world.tenant().await;
     let id = world.principal(&tenant).await;
     let rename = |name: &str| PrincipalPatch { display_name: Some(name.into()), status: None };
-    let at_version = |version| Change { if_match: Some(version), ..tenant.change() };
+    let at_version = |version| Change { if_match: Some(vec![version]), ..tenant.change() };
     now(world.store.principal_update(at_version(1), id, rename("a")).await.unwrap());
     let outcome = world.store.principal_update(at_version(1), id, rename("b")).await;
     assert!(matches!(outcome, Err(Error::VersionConflict { current: 2 })), "{outcome:?}");

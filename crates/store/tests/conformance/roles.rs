@@ -224,7 +224,7 @@ async fn a_role_is_managed_where_it_belongs_and_assigned_where_it_counts(world: 
     denied(world.store.role_update(there.clone(), owned.id, rename()).await);
     let renamed = now(world.store.role_update(here.clone(), owned.id, rename()).await.unwrap());
     assert_eq!((renamed.name.as_str(), renamed.version), ("Other", 2));
-    let stale = Change { if_match: Some(1), ..here.clone() };
+    let stale = Change { if_match: Some(vec![1]), ..here.clone() };
     assert!(matches!(
         world.store.role_update(stale, owned.id, RolePatch { name: Some("Third".into()) }).await,
         Err(Error::VersionConflict { current: 2 })

@@ -44,7 +44,7 @@ async fn a_workspace_is_created_renamed_and_told(world: World) {
     let renamed = now(rename(tenant.change(), "billing").await.unwrap());
     assert_eq!((renamed.name.as_str(), renamed.version), ("billing", 2));
     assert_eq!(now(rename(tenant.change(), "billing").await.unwrap()), renamed);
-    let stale = rename(Change { if_match: Some(1), ..tenant.change() }, "x").await;
+    let stale = rename(Change { if_match: Some(vec![1]), ..tenant.change() }, "x").await;
     assert!(matches!(stale, Err(Error::VersionConflict { current: 2 })), "{stale:?}");
 
     let told = world.since(&tenant, &begin).await;

@@ -11,6 +11,9 @@ use crate::http::endpoint::{Access, Route};
 use crate::http::shape::properties;
 use crate::http::socket::{BEARER, CLOSE_CODES, PROTOCOL};
 
+/// A list of entity tags, or a star.
+const TAGS: &str = r#"^(\*|(W/)?"[!#-~]*"( *, *(W/)?"[!#-~]*")*)$"#;
+
 /// The operation of a route.
 pub(super) fn describe(route: &Route, schemas: &mut Schemas) -> Value {
     let mut operation = Map::new();
@@ -65,6 +68,9 @@ fn parameters(route: &Route, schemas: &mut Schemas) -> Vec<Value> {
     if route.versioned {
         share("If-Match");
     }
+    if route.conditional() {
+        share("If-None-Match");
+    }
     share("X-Request-ID");
     share("X-Correlation-ID");
     share("traceparent");
@@ -73,6 +79,8 @@ fn parameters(route: &Route, schemas: &mut Schemas) -> Vec<Value> {
 
 fn parameter(name: &str, place: &str, required: bool, field: Value) -> Value {
     let mut schema = without_null(field);
+    never_empty(&mut schema);
+    schema.get_mut("items").into_iter().for_each(never_empty);
     let description = schema.as_object_mut().and_then(|fields| fields.shift_remove("description"));
     let mut parameter = json!({ "name": name, "in": place, "required": required });
     if let Some(text) = description {
@@ -84,6 +92,16 @@ fn parameter(name: &str, place: &str, required: bool, field: Value) -> Value {
     }
     parameter["schema"] = schema;
     parameter
+}
+
+/// A text in a path or query is never empty: no path has an empty segment, and an empty value is refused.
+fn never_empty(schema: &mut Value) {
+    if schema["type"] == "string"
+        && schema["format"].is_null()
+        && let Some(fields) = schema.as_object_mut()
+    {
+        fields.entry("minLength").or_insert(json!(1));
+    }
 }
 
 /// A parameter is absent rather than null.
@@ -119,6 +137,11 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
     let mut responses = BTreeMap::new();
     for status in &route.statuses {
         responses.insert(status.as_u16(), success(route, *status, schemas));
+    }
+    if route.conditional() {
+        let headers = named_headers(&["X-Request-ID", "X-Correlation-ID", "ETag"]);
+        let description = "The version that `If-None-Match` names is the current one.";
+        responses.insert(304, json!({ "description": description, "headers": headers }));
     }
     let mut refusals: BTreeMap<u16, Vec<ErrorCode>> = BTreeMap::new();
     for code in route.error_codes() {
@@ -179,11 +202,25 @@ pub(super) fn shared_parameters() -> Value {
         ),
         (
             "If-Match",
-            "The ETag of the version that is meant; another current version is refused.",
-            json!({ "type": "string", "pattern": "^(\\*|\"[0-9]+\")$" }),
+            "The ETags of the versions that are meant, or `*`; another current version is refused. A weak tag never \
+             matches.",
+            json!({ "type": "string", "pattern": TAGS }),
         ),
-        ("X-Request-ID", "Identifies the request; made by the server when absent or unacceptable.", id_schema()),
-        ("X-Correlation-ID", "Ties together what one undertaking causes; the request id when absent.", id_schema()),
+        (
+            "If-None-Match",
+            "The ETags of versions that the client has; when one is current, the answer is `304` without a body.",
+            json!({ "type": "string", "pattern": TAGS }),
+        ),
+        (
+            "X-Request-ID",
+            "Identifies the request; made by the server when absent or unacceptable.",
+            json!({ "type": "string" }),
+        ),
+        (
+            "X-Correlation-ID",
+            "Ties together what one undertaking causes; the request id when absent or unacceptable.",
+            json!({ "type": "string" }),
+        ),
         ("traceparent", "W3C trace context.", json!({ "type": "string" })),
     ];
     let entry = |(name, description, schema): (&str, &str, Value)| {

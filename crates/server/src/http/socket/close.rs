@@ -44,7 +44,7 @@ pub const CLOSE_CODES: &[(u16, &str, &str)] = &[
     (1002, "The client broke the WebSocket protocol.", "no"),
     (1009, "The client sent a frame over 4 KiB.", "no"),
     (1011, "A fault of the server.", "yes, with back-off"),
-    (1013, "The server has as many sockets as it may.", "yes, with back-off"),
+    (1013, "The server has as many sockets as it may, or the key makes too many requests.", "yes, with back-off"),
 ];
 
 impl From<ApiError> for Ending {

@@ -30,7 +30,7 @@ pub use handshake::{BEARER, PROTOCOL};
 
 use super::endpoint::{Endpoint, Route};
 use super::error::ApiError;
-use super::exchange::{Authenticate, Call, Cx};
+use super::exchange::{Authenticate, Call, Cx, Entry, Gate as _, Signed};
 use super::query;
 use super::shape::Shape;
 use handshake::Handshake;
@@ -162,7 +162,9 @@ where
 /// Credential, then query, as for every request.
 async fn admit<A: Authenticate, Q: DeserializeOwned>(call: Call<A>) -> Result<(Cx<A>, Q), ApiError> {
     let Call { app, route, meta, request } = call;
-    let caller = app.authenticate(handshake::credential(request.headers()).as_deref()).await?;
+    let credential = handshake::credential(request.headers());
+    let entry = Entry::of(credential.as_deref(), &meta, &route, request.uri().path(), request.headers());
+    let caller = Signed::admit(&*app, &entry).await?;
     let raw = request.uri().query().unwrap_or_default();
     let query = query::read(&route.shape.parameters, raw, &query::pairs(raw)?)?;
     Ok((Cx { app, caller, request: meta, idempotency: None, if_match: None }, query))

@@ -50,7 +50,20 @@ async fn a_version_travels_as_etag_and_if_match() {
     assert_eq!(patch("*").await.status, 200);
     assert_eq!(patch("\"1\"").await.refusal().0, 412);
     assert_eq!(patch("7").await.refusal().1, "invalid_request");
-    assert_eq!(server.seen(), ["Some(7) None", "None None", "Some(1) None"]);
+    assert_eq!(patch("\"1\", \"7\"").await.status, 200);
+    assert_eq!(server.seen(), ["Some([7]) None", "None None", "Some([1]) None", "Some([1, 7]) None"]);
+}
+
+#[tokio::test]
+async fn who_has_the_version_is_not_sent_it_again() {
+    let server = Server::new();
+    let thing = format!("/api/v1/things/{ID}");
+    let get = async |method: Method, tag: &str| server.ask(method, &thing, &[("if-none-match", tag)], "").await;
+    for method in [Method::GET, Method::HEAD] {
+        let answer = get(method.clone(), "\"7\"").await;
+        assert_eq!((answer.status, answer.text.as_str(), answer.header("etag")), (304, "", Some("\"7\"")));
+        assert_eq!(get(method, "\"6\"").await.status, 200);
+    }
 }
 
 #[tokio::test]
@@ -128,7 +141,9 @@ async fn a_handler_sees_where_the_request_comes_from() {
     let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let headers = [("x-request-id", "r"), ("traceparent", trace)];
     server.ask(Method::POST, &format!("/api/v1/things/{ID}:claim"), &headers, "").await;
-    let expected = format!(r#"RequestMeta {{ request_id: "r", correlation_id: "r", traceparent: Some("{trace}") }}"#);
+    let expected = format!(
+        r#"RequestMeta {{ request_id: "r", correlation_id: "r", traceparent: Some("{trace}"), client: None }}"#
+    );
     assert_eq!(server.seen(), [expected]);
 }
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 use tower::ServiceExt as _;
 use uuid::Uuid;
 
-use crate::http::{Access, ApiError, Authenticate, Cx as AnyCx, Endpoint, Input, Open, Reply, router};
+use crate::http::{Access, ApiError, Authenticate, Cx as AnyCx, Endpoint, Entry, Input, Open, Reply, router};
 
 /// The credential that the application knows.
 pub(super) const CREDENTIAL: &str = "cak_good";
@@ -36,6 +36,14 @@ impl Authenticate for App {
             Some(CREDENTIAL) => Ok(Caller("Ada".to_owned())),
             _ => Err(ApiError::unauthenticated()),
         }
+    }
+
+    fn count(&self, _: &Caller) -> Result<(), ApiError> {
+        Ok(())
+    }
+
+    fn confine(&self, _: &Caller, _: &Entry<'_>) -> Result<(), ApiError> {
+        Ok(())
     }
 }
 
@@ -129,7 +137,7 @@ async fn create(cx: Cx, mut input: Input<(), (), ThingCreate>) -> Result<Reply<T
 
 async fn patch(cx: Cx, input: Input<ThingPath, (), Comment>) -> Result<Reply<ThingView>, ApiError> {
     cx.app.note(format!("{:?} {:?}", cx.if_match, input.body.comment));
-    if cx.if_match == Some(1) {
+    if cx.if_match == Some(vec![1]) {
         return Err(ApiError::new(ErrorCode::VersionConflict, "the thing has version 7"));
     }
     Ok(Reply::ok(view("patched")))

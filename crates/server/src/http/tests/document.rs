@@ -100,7 +100,7 @@ fn parameters_come_from_the_types() {
         json!({
             "name": "types", "in": "query", "required": false, "description": "Type prefixes.",
             "style": "form", "explode": true,
-            "schema": { "type": "array", "items": { "type": "string" }, "default": [] },
+            "schema": { "type": "array", "items": { "type": "string", "minLength": 1 }, "default": [] },
         })
     );
     assert_eq!(
@@ -173,14 +173,14 @@ fn refusals_are_grouped_by_status_and_complete() {
         operation(&document, method, path)["responses"].as_object().unwrap().keys().cloned().collect()
     };
     assert_eq!(statuses("get", "/healthz"), ["200", "400", "500", "503"]);
-    assert_eq!(statuses("get", "/api/v1/things"), ["200", "400", "401", "403", "500", "503"]);
+    assert_eq!(statuses("get", "/api/v1/things"), ["200", "400", "401", "403", "429", "500", "503"]);
     assert_eq!(
         statuses("post", "/api/v1/things"),
-        ["201", "400", "401", "403", "408", "409", "413", "415", "422", "500", "503"]
+        ["201", "400", "401", "403", "408", "409", "413", "415", "422", "429", "500", "503"]
     );
     assert_eq!(
         statuses("patch", "/api/v1/things/{id}"),
-        ["200", "400", "401", "403", "404", "408", "412", "413", "415", "422", "500", "503"]
+        ["200", "400", "401", "403", "404", "408", "412", "413", "415", "422", "429", "500", "503"]
     );
     let create = operation(&document, "post", "/api/v1/things");
     assert_eq!(create["responses"]["422"]["x-error-codes"], json!(["invalid_body", "invalid_event_payload"]));

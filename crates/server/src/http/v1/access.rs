@@ -15,7 +15,7 @@ use super::list::{List, ListQuery};
 use super::{changed, versioned};
 use crate::app::App;
 use crate::clock;
-use crate::http::{Access, ApiError, Cx, Endpoint, Gate, Input, Reply};
+use crate::http::{Access, ApiError, Cx, Endpoint, Entry, Gate, Input, Reply, neighbourhood};
 use crate::ops::{Actor, access};
 use crate::secrets::equal;
 
@@ -136,7 +136,8 @@ pub(super) fn endpoints() -> Vec<Endpoint<App>> {
     ]
 }
 
-/// Lets in who knows the bootstrap secret.
+/// Lets in who knows the bootstrap secret. Once a client has guessed wrong too often, its next guesses are not even looked
+/// at for a while: a limit that still let the right one through would not slow guessing down.
 #[derive(Debug)]
 struct Bootstrap;
 
@@ -144,10 +145,16 @@ impl Gate<App> for Bootstrap {
     type Caller = ();
     const PUBLIC: bool = false;
 
-    async fn admit(app: &App, credential: Option<&str>) -> Result<(), ApiError> {
-        match (&app.bootstrap_secret, credential) {
-            (Some(secret), Some(given)) if equal(secret.expose().as_bytes(), given.as_bytes()) => Ok(()),
-            _ => Err(ApiError::unauthenticated()),
+    async fn admit(app: &App, entry: &Entry<'_>) -> Result<(), ApiError> {
+        let Some(given) = entry.credential else { return Err(ApiError::unauthenticated()) };
+        let client = entry.request.client.map(neighbourhood);
+        app.wrong_secrets.look(&client).map_err(ApiError::rate_limited)?;
+        match &app.bootstrap_secret {
+            Some(secret) if equal(secret.expose().as_bytes(), given.as_bytes()) => Ok(()),
+            _ => {
+                app.wrong_secrets.take(client).map_err(ApiError::rate_limited)?;
+                Err(ApiError::unauthenticated())
+            }
         }
     }
 }

@@ -75,6 +75,7 @@ async fn get(cx: Cx<App>, input: Input<ByType, (), ()>) -> Result<Reply<EventTyp
 struct ByVersion {
     /// The type: `invoice.paid`.
     #[serde(rename = "type")]
+    #[schemars(length(max = 100), regex(pattern = r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$"))]
     event_type: String,
     /// The version: 1, then 2, …
     #[schemars(range(min = 1))]

@@ -2,6 +2,7 @@
 
 mod access;
 mod catalogue;
+mod identity;
 mod journal;
 mod journal_socket;
 mod list;
@@ -23,6 +24,7 @@ pub fn endpoints() -> Vec<Endpoint<App>> {
     all.extend(catalogue::endpoints());
     all.extend(notify::endpoints());
     all.extend(access::endpoints());
+    all.extend(identity::endpoints());
     all.extend(roles::endpoints());
     all.extend(retention::endpoints());
     all.extend(operation::endpoints());

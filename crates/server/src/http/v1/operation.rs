@@ -1,4 +1,4 @@
-//! `/openapi.json`, `/healthz`, `/readyz`, `/metrics`
+//! `/openapi.json`, `/docs`, `/healthz`, `/readyz`, `/metrics`
 
 use std::sync::OnceLock;
 
@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::http::{ApiError, Cx, Endpoint, Input, Open, Reply, openapi};
+use crate::http::{ApiError, Cx, Endpoint, Input, Open, Reply, openapi, reference};
 use crate::metrics;
 
 pub(super) fn endpoints() -> Vec<Endpoint<App>> {
@@ -16,6 +16,10 @@ pub(super) fn endpoints() -> Vec<Endpoint<App>> {
         Endpoint::get("/api/v1/openapi.json", document)
             .tag("operation")
             .summary("This description of the API, as OpenAPI 3.1"),
+        Endpoint::get("/docs", read_reference)
+            .tag("operation")
+            .summary("This description of the API, as a page to read")
+            .produces("text/html; charset=utf-8"),
         Endpoint::get("/healthz", healthy).tag("operation").summary("Whether the process runs"),
         Endpoint::get("/readyz", ready)
             .tag("operation")
@@ -36,6 +40,14 @@ pub fn document_text() -> &'static str {
 
 async fn document(_: Cx<App, Open>, _: Input<(), (), ()>) -> Result<Reply<serde_json::Value>, ApiError> {
     Ok(Reply::text(StatusCode::OK, document_text().to_owned()))
+}
+
+/// The page is made when it is first asked for, and kept.
+async fn read_reference(_: Cx<App, Open>, _: Input<(), (), ()>) -> Result<Reply<String>, ApiError> {
+    static PAGE: OnceLock<Result<String, String>> = OnceLock::new();
+    let made = || reference::page(&openapi::document(&super::endpoints())).map_err(|error| error.to_string());
+    let page = PAGE.get_or_init(made).as_ref().map_err(|error| ApiError::internal(error.as_str()))?;
+    Ok(Reply::text(StatusCode::OK, page.clone()).policy(reference::policy()))
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

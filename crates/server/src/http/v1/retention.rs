@@ -63,7 +63,8 @@ async fn prune(cx: Cx<App>, input: Input<(), (), JournalPrune>) -> Result<Reply<
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ByName {
-    /// The consumer's name: 1 to 100 letters, digits, `.`, `_`, `:` and `-`.
+    /// The consumer's name: 1 to 100 letters, digits, `.`, `_`, `:` and `-`; not `announcer`.
+    #[schemars(regex(pattern = "^(?!announcer$)[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$"))]
     name: String,
 }
 

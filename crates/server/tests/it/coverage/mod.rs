@@ -1,6 +1,7 @@
 //! Checks that hold for every route, driven by the server's own list of routes: a new one cannot be left out.
 
 mod authorisation;
+mod contract;
 mod document;
 mod foreign_ids;
 mod policy;

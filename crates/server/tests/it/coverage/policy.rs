@@ -21,15 +21,18 @@ fn guarded() -> impl Iterator<Item = &'static Route> {
     ROUTES.iter().filter(|route| matches!(route.who, Who::Holders(_) | Who::OneOf(_) | Who::Caller))
 }
 
-fn asked_on(question: &Value) -> (String, String) {
+fn asked_on(question: &Value) -> Held {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (kind, id) = (text(&question["resource"]["type"]), text(&question["resource"]["id"]));
     (text(&question["action"]["name"]), if kind == "tenant" { kind } else { format!("{kind}:{id}") })
 }
 
-/// Permissions on resources that one principal is allowed, while everybody else is allowed everything.
+/// A permission and what it is held on.
+type Held = (String, String);
+
+/// What one principal is allowed, while everybody else is allowed everything.
 #[derive(Clone, Default)]
-struct Allowed(Arc<Mutex<(String, BTreeSet<(String, String)>)>>);
+struct Allowed(Arc<Mutex<(String, BTreeSet<Held>)>>);
 
 impl Allowed {
     fn set(&self, principal: &str, allowed: &[(&str, &str)]) {

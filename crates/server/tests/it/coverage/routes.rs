@@ -165,6 +165,7 @@ routes! {
     DELETE "/api/v1/consumers/{name}" as "/api/v1/consumers/{consumer}" => 204,
         Holders(&[need("events.read", "tenant")]);
     GET "/api/v1/openapi.json" as "/api/v1/openapi.json" => 200, Everybody;
+    GET "/docs" as "/docs" => 200, Everybody;
     GET "/healthz" as "/healthz" => 200, Everybody;
     GET "/readyz" as "/readyz" => 200, Everybody;
     GET "/metrics" as "/metrics" => 200, Everybody;

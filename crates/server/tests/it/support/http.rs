@@ -55,7 +55,7 @@ impl Api {
 
     /// A request. A path that does not start with `/api` or name an operational route is one of version 1.
     pub fn call(&self, method: Method, path: &str) -> Call {
-        let whole = ["/api/", "/healthz", "/readyz", "/metrics"].iter().any(|start| path.starts_with(start));
+        let whole = ["/api/", "/healthz", "/readyz", "/metrics", "/docs"].iter().any(|start| path.starts_with(start));
         let prefix = if whole { "" } else { "/api/v1" };
         let request = self.http.request(method, format!("{}{prefix}{path}", self.base));
         let request = match &self.credential {

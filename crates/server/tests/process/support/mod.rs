@@ -5,7 +5,7 @@ mod process;
 
 pub use courant_testkit::{Answer, Receiver, eventually};
 pub use place::{Engine, Org, Place, WEBHOOK_SECRET};
-pub use process::Process;
+pub use process::{Ended, Process};
 pub use serde_json::{Value, json};
 
 /// Makes a test of each case on each database.

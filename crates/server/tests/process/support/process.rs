@@ -53,6 +53,9 @@ pub struct Process {
     /// Where it listens.
     pub address: SocketAddr,
     said: Arc<Mutex<String>>,
+    printed: Arc<Mutex<String>>,
+    /// What it writes is read here until it ends.
+    reading: Vec<thread::JoinHandle<()>>,
 }
 
 impl Process {
@@ -65,10 +68,10 @@ impl Process {
         let stderr = child.stderr.take().unwrap();
         let out = Arc::new(Mutex::new(String::new()));
         // They end with the process.
-        let reading = [read(stdout, Arc::clone(&out), None), read(stderr, Arc::clone(&said), Some(listens))];
+        let reading = vec![read(stdout, Arc::clone(&out), None), read(stderr, Arc::clone(&said), Some(listens))];
         let heard = tokio::time::timeout(PATIENCE, address.recv()).await;
         if let Some(address) = heard.expect("a server that listens or ends") {
-            return Ok(Self { child, address, said });
+            return Ok(Self { child, address, said, printed: out, reading });
         }
         let code = child.wait().unwrap().code();
         for thread in reading {
@@ -98,6 +101,16 @@ impl Process {
     /// Waits until it has ended.
     pub async fn ended(mut self) -> ExitStatus {
         eventually("the end of the server", async || self.child.try_wait().unwrap()).await
+    }
+
+    /// Waits until it has ended, and gives everything that it has said.
+    pub async fn ended_having_said(mut self) -> Ended {
+        let status = eventually("the end of the server", async || self.child.try_wait().unwrap()).await;
+        for thread in std::mem::take(&mut self.reading) {
+            thread.join().unwrap();
+        }
+        let text = |text: &Mutex<String>| text.lock().unwrap().clone();
+        Ended { code: status.code(), stdout: text(&self.printed), stderr: text(&self.said) }
     }
 
     /// Its log so far.

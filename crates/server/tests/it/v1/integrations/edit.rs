@@ -82,6 +82,10 @@ async fn an_edit_or_a_deletion_of_an_old_version_is_refused(world: &World) {
     tenant.patch(&path, &json!({ "paused": true })).header("if-match", "\"1\"").await.expect(200);
     let edit = tenant.patch(&path, &json!({ "paused": false })).header("if-match", "\"1\"").await;
     assert_eq!(edit.refused(412, "version_conflict")["details"]["currentVersion"], 2);
+    // What is wrong in itself is said first, and without looking at the row.
+    for change in [json!({ "name": "" }), json!({ "journalTypes": ["A"] })] {
+        tenant.patch(&path, &change).header("if-match", "\"1\"").await.refused(400, "invalid_request");
+    }
     tenant.delete(&path).header("if-match", "\"1\"").await.refused(412, "version_conflict");
     assert_eq!(tenant.delete(&path).header("if-match", "\"2\"").await.status, 204);
     tenant.get(&path).await.refused(404, "not_found");

@@ -1,0 +1,1 @@
+//! Tokens as they must not be.
