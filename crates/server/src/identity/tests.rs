@@ -9,6 +9,7 @@ use courant_testkit::issuer::encoded;
 use courant_testkit::{DrivenClock, Issuer, Published, SigningKey};
 use http::header;
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 use super::*;
 use crate::clock;
@@ -299,18 +300,17 @@ async fn whatever_an_issuer_answers_costs_one_bounded_wait_and_is_over_when_it_i
 async fn an_issuer_that_hangs_is_given_up_and_asked_once_for_all_who_wait() {
     let s = Arc::new(Setting::new().await);
     s.issuer.meet(Published::Hang);
-    let waiting: Vec<_> = (0..50)
-        .map(|_| {
-            let s = Arc::clone(&s);
-            tokio::spawn(async move { s.verify(&s.token(&s.key)).await })
-        })
-        .collect();
+    let mut waiting = JoinSet::new();
+    for _ in 0..50 {
+        let s = Arc::clone(&s);
+        waiting.spawn(async move { s.verify(&s.token(&s.key)).await });
+    }
     while s.issuer.asked().is_empty() {
         tokio::task::yield_now().await;
     }
     s.clock.pass(Duration::from_secs(5)).await;
-    for one in waiting {
-        assert!(matches!(one.await.unwrap(), Err(Unverified::NoKeys(_))));
+    while let Some(one) = waiting.join_next().await {
+        assert!(matches!(one.unwrap(), Err(Unverified::NoKeys(_))));
     }
     assert!(s.issuer.asked().is_empty(), "more than one asked");
     s.issuer.publish(&[&s.key]);

@@ -13,7 +13,7 @@ impl From<Error> for ApiError {
         match error {
             Error::NotFound(what) => Self::not_found(what),
             Error::Conflict(message) => Self::new(ErrorCode::Conflict, message),
-            Error::Denied { permission, resource } => Self::permission_denied(permission, &resource),
+            Error::Denied { .. } | Error::BeyondScope(_) => Self::new(ErrorCode::PermissionDenied, text),
             Error::Undecided(_) => Self::authorization_unavailable(text),
             Error::VersionConflict { current } => {
                 Self::new(ErrorCode::VersionConflict, text).detail("currentVersion", current)

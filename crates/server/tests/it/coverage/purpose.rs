@@ -12,7 +12,7 @@ fn admitting() -> impl Iterator<Item = &'static Route> {
 }
 
 /// Tokens of somebody who may do everything: for one decision, and for one that is not said or not said well.
-async fn tokens(world: &World, subject: &str) -> Vec<(Api, &'static str)> {
+fn tokens(world: &World, subject: &str) -> Vec<(Api, &'static str)> {
     let for_one =
         |scope: &str, reference: Value| world.bearer(subject, json!({ "scope": scope, "purpose_ref": reference }));
     let reference = json!(format!("approval:{}", no_such_id()));
@@ -42,7 +42,7 @@ async fn a_token_for_one_decision_reads_nothing_and_changes_nothing(world: &Worl
     tenant.bind(world, &tenant.principal, &tenant.principal).await;
     let before = tenant.end().await;
     let missing = missing(&things);
-    for (api, code) in tokens(world, &tenant.principal).await {
+    for (api, code) in tokens(world, &tenant.principal) {
         let expected = api.get("/events").await;
         expected.refused(403, code);
         for route in admitting() {

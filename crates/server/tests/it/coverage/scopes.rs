@@ -8,7 +8,7 @@ use super::{Things, fill, things};
 use crate::support::{Api, Socket, Tenant, World, json, on_both_databases};
 
 /// Whoever may do everything, below a scope.
-async fn below(world: &World, tenant: &Tenant, scope: &str) -> Api {
+fn below(world: &World, tenant: &Tenant, scope: &str) -> Api {
     world.bearer(&tenant.principal, json!({ "scope": scope }))
 }
 
@@ -25,12 +25,9 @@ async fn a_scope_that_does_not_reach_a_permission_refuses_whoever_holds_it(world
     let things = things(world, &tenant, "sample.made").await;
     tenant.bind(world, &tenant.principal, &tenant.principal).await;
     let before = tenant.end().await;
-    let none = below(world, &tenant, "openid profile").await;
+    let none = below(world, &tenant, "openid profile");
     for route in ROUTES.iter().filter(|route| !needs(route).is_empty()) {
-        let narrow = match too_narrow(route) {
-            Some(scope) => Some(below(world, &tenant, scope.as_str()).await),
-            None => None,
-        };
+        let narrow = too_narrow(route).map(|scope| below(world, &tenant, scope.as_str()));
         for api in narrow.iter().chain([&none]) {
             let status = met(api, route, &things).await;
             let refused: Vec<_> = needs(route).iter().map(|need| need.refused).collect();
@@ -55,7 +52,7 @@ async fn a_scope_that_reaches_is_enough_for_whoever_holds_the_permission(world: 
             Scope::Read => Scope::Write,
             Scope::Write | Scope::Admin => Scope::Admin,
         });
-        let api = below(world, &tenant, scope.as_str()).await;
+        let api = below(world, &tenant, scope.as_str());
         assert_eq!(met(&api, route, &things).await, route.status, "{} {}", route.method, route.template);
     }
 }
@@ -67,13 +64,17 @@ async fn a_scope_gives_nothing_that_its_principal_does_not_hold(world: &World) {
     let wide = world.bearer("wide", json!({ "scope": "control-plane:admin control-plane:write control-plane:read" }));
     wide.get("/events").await.expect(200);
     wide.get("/grants").await.refused(403, "permission_denied");
+    let narrow = world.bearer("wide", json!({ "scope": "control-plane:read" }));
+    let error = narrow.post("/workspaces", &json!({ "name": "mine" })).await.refused(403, "permission_denied");
+    let message = error["message"].as_str().unwrap();
+    assert_eq!(message, "the token's scopes do not reach workspaces.manage; control-plane:admin does");
     wide.post("/workspaces", &json!({ "name": "mine" })).await.refused(403, "permission_denied");
 }
 
 async fn a_question_about_oneself_is_answered_below_the_scope(world: &World) {
     let tenant = world.tenant().await;
     tenant.bind(world, &tenant.principal, &tenant.principal).await;
-    let api = below(world, &tenant, "control-plane:read").await;
+    let api = below(world, &tenant, "control-plane:read");
     let checks = ["events.read", "events.append", "grants.manage"]
         .map(|permission| json!({ "permission": permission, "resource": "tenant" }));
     let answer = api.post("/authz:check", &json!({ "checks": checks })).await.expect(200);

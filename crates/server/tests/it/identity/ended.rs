@@ -8,7 +8,6 @@ use courant_testkit::DrivenClock;
 use crate::support::{Api, Engine, Socket, Tenant, World, json, tenant};
 
 const HTTP: Duration = Duration::from_secs(5);
-const SOCKET: Duration = Duration::from_secs(60);
 const PING: Duration = Duration::from_secs(20);
 
 /// A way in, and what ends it.
@@ -155,7 +154,7 @@ async fn sockets_end_at_the_next_look_or_when_the_credential_does(engine: Engine
         }
     }
     // Short of the next look: what time ends has ended, and by itself.
-    clock.pass(SOCKET - 2 * PING - Duration::from_secs(5)).await;
+    clock.pass(Duration::from_secs(15)).await;
     for (way, socket) in open.iter_mut().filter(|(way, _)| matches!(way.end, End::Time)) {
         let (_, code, close) = way.refused;
         assert_eq!(socket.closed().await, (close, code.to_owned()), "{}", way.name);
