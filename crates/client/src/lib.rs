@@ -26,6 +26,7 @@ pub mod engine;
 mod error;
 mod follow;
 mod http;
+mod identity;
 mod journal;
 mod notify;
 mod roles;

@@ -80,6 +80,9 @@ pub enum Error {
     /// The approval is somebody else's to decide.
     #[error("the approval is not the caller's to decide")]
     NotEligible,
+    /// The scopes of the caller's token do not reach this permission, whatever its principal holds.
+    #[error("the token's scopes do not reach {0}; {scope} does", scope = .0.scope().as_str())]
+    BeyondScope(Permission),
     /// An external decision point has to say first; nothing happened.
     #[error("no decision on {} questions yet", .0.len())]
     Undecided(Vec<Question>),

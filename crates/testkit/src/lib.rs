@@ -4,7 +4,9 @@
 
 pub mod backends;
 pub mod database;
+mod driven;
 mod eventually;
+pub mod issuer;
 pub mod policy;
 pub mod postgres;
 pub mod proxy;
@@ -13,7 +15,9 @@ pub mod wire;
 
 pub use backends::{Backends, Which};
 pub use database::TestDatabase;
+pub use driven::DrivenClock;
 pub use eventually::{PATIENCE, eventually};
+pub use issuer::{Issuer, Published, SigningKey};
 pub use policy::{PolicyService, Verdict};
 pub use proxy::{Fault, Proxy};
 pub use receiver::{Answer, Arrival, Receiver};

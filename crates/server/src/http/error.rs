@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
+use courant_api::ErrorCode;
 use courant_api::error::{ErrorBody, ErrorDetail};
-use courant_api::{ErrorCode, Permission, Resource};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value};
 
@@ -57,11 +57,6 @@ impl ApiError {
     /// `401 unauthenticated`, the same for every reason.
     pub fn unauthenticated() -> Self {
         Self::new(ErrorCode::Unauthenticated, "a valid bearer credential is required")
-    }
-
-    /// `403 permission_denied`, naming what is missing and where.
-    pub fn permission_denied(permission: Permission, resource: &Resource) -> Self {
-        Self::new(ErrorCode::PermissionDenied, format!("{permission} is required on {resource}"))
     }
 
     /// `503 authorization_unavailable`: nobody has decided, so nobody passes.

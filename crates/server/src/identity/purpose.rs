@@ -21,6 +21,7 @@ pub fn refusal(purpose: Purpose, template: &str, path: &str, is_keyed: bool) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use courant_api::ErrorCode as E;
 
     #[test]
     fn a_token_for_one_decision_does_nothing_else() {
@@ -29,7 +30,6 @@ mod tests {
         let purpose = Purpose::Approval(id.parse().unwrap());
         let at = |id: &str, verb: &str| format!("/api/v1/approvals/{id}/~{verb}");
         let [approve, reject] = DECISIONS;
-        use ErrorCode as E;
         for (purpose, template, path, is_keyed, expected) in [
             (purpose, approve, at(id, "approve"), true, None),
             (purpose, reject, at(id, "reject"), true, None),

@@ -13,7 +13,6 @@ impl From<Error> for ApiError {
         match error {
             Error::NotFound(what) => Self::not_found(what),
             Error::Conflict(message) => Self::new(ErrorCode::Conflict, message),
-            Error::Denied { permission, resource } => Self::permission_denied(permission, &resource),
             Error::Illegal(illegal) => Self::new(ErrorCode::IllegalTransition, text)
                 .detail("state", illegal.state)
                 .detail("wish", illegal.wish),
@@ -28,6 +27,7 @@ impl From<Error> for ApiError {
                 Self::new(ErrorCode::ApprovalAlreadyDecided, text).detail("status", status.as_str())
             }
             Error::NotEligible => Self::new(ErrorCode::NotEligible, text),
+            Error::Denied { .. } | Error::BeyondScope(_) => Self::new(ErrorCode::PermissionDenied, text),
             Error::Undecided(_) => Self::authorization_unavailable(text),
             Error::VersionConflict { current } => {
                 Self::new(ErrorCode::VersionConflict, text).detail("currentVersion", current)

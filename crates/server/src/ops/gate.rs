@@ -48,13 +48,14 @@ pub(super) async fn require_one_of(
             return Ok(());
         }
     }
-    Err(ApiError::permission_denied(permissions[0], resource))
+    Err(caller.rights.denied(permissions[0], resource.clone()).into())
 }
 
 /// Refuses a caller who holds `permission` on nothing. An external decision point is asked about rows alone; then
 /// [`found_any`] has the last word.
 pub(super) fn require_any(caller: &Caller, permission: Permission) -> Result<(), ApiError> {
     match caller.rights.on_anything(permission) {
+        Some(false) if !caller.rights.reaches(permission) => Err(Error::BeyondScope(permission).into()),
         Some(false) => {
             let message = format!("{permission} is required on some integration");
             Err(ApiError::new(ErrorCode::PermissionDenied, message))

@@ -7,6 +7,7 @@
 
 mod coverage;
 mod exchange;
+mod identity;
 mod operation;
 mod support;
 mod v1;

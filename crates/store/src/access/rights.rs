@@ -67,6 +67,11 @@ impl Rights {
         self.ceiling.admits(permission)
     }
 
+    /// Why what is needed is not had: it is not held, or the credential does not reach it.
+    pub fn denied(&self, permission: Permission, resource: Resource) -> Error {
+        if self.reaches(permission) { Error::Denied { permission, resource } } else { Error::BeyondScope(permission) }
+    }
+
     /// Whether `permission` may be held on something: none when only an external decision point could say.
     pub fn on_anything(&self, permission: Permission) -> Option<bool> {
         match &self.authority {
@@ -144,7 +149,7 @@ pub(crate) async fn guard(
     if change.rights.allows_here(tx, permission, resource).await? {
         return Ok(());
     }
-    Err(Error::Denied { permission, resource: resource.clone() })
+    Err(change.rights.denied(permission, resource.clone()))
 }
 
 /// Refuses to hand out what the actor does not hold. The server itself, and a command on the database, hold everything.
@@ -163,7 +168,7 @@ pub(super) async fn guard_handing_out(tx: &mut Tx, change: &Change, grant: &Gran
     if rights.allows(grant.permission, target)? {
         return Ok(());
     }
-    Err(Error::Denied { permission: grant.permission, resource })
+    Err(rights.denied(grant.permission, resource))
 }
 
 /// Of each of these integrations, whether the rights reach it.

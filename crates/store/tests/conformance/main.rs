@@ -7,6 +7,7 @@
 
 mod announce;
 mod append;
+mod bindings;
 mod catalogue;
 mod filters;
 mod gate;
@@ -63,6 +64,7 @@ pub(crate) use cases;
 const NOUNS: &[&[Case]] = &[
     announce::CASES,
     append::CASES,
+    bindings::CASES,
     catalogue::CASES,
     filters::CASES,
     idempotency::CASES,

@@ -108,6 +108,7 @@ fn foreign(kind: &str, theirs: &Things) -> (String, String) {
         "PrincipalId" => "principal",
         "ApiKeyId" => "key",
         "GrantId" => "grant",
+        "IdentityBindingId" => "binding",
         "RoleId" => "role",
         "RoleAssignmentId" => "assignment",
         "WorkspaceId" => "workspace",
@@ -196,7 +197,7 @@ async fn raw(api: &Api, method: &str, target: &str, body: Option<&Value>) -> (u1
     (status, format!("{}\r\n\r\n{body}", head.join("\r\n")))
 }
 
-fn needs(route: &Route) -> &'static [Need] {
+pub fn needs(route: &Route) -> &'static [Need] {
     match route.who {
         Who::Holders(needs) | Who::OneOf(needs) => needs,
         Who::Everybody | Who::Bootstrap | Who::Caller => &[],
@@ -205,7 +206,7 @@ fn needs(route: &Route) -> &'static [Need] {
 
 /// The widest scope that is too narrow for a route's sample; none when the narrowest is enough. For `OneOf` that is one
 /// that reaches none of its permissions.
-fn too_narrow(route: &Route) -> Option<Scope> {
+pub fn too_narrow(route: &Route) -> Option<Scope> {
     let each = needs(route).iter().map(|need| need.permission.parse::<Permission>().unwrap().scope());
     let enough = if matches!(route.who, Who::OneOf(_)) { each.min() } else { each.max() }?;
     Scope::LIST.iter().rev().copied().find(|scope| *scope < enough)

@@ -5,7 +5,9 @@ mod contract;
 mod document;
 mod foreign_ids;
 mod policy;
+mod purpose;
 mod routes;
+mod scopes;
 mod sockets;
 mod strictness;
 
@@ -25,6 +27,10 @@ pub type Things = BTreeMap<&'static str, String>;
 pub async fn things(world: &World, tenant: &Tenant, type_name: &str) -> Things {
     let member = tenant.member(&[]).await;
     let grant = tenant.grant(&member.id, "api_keys.manage", "tenant").await;
+    let nobody = json!({ "kind": "human", "displayName": "Nobody" });
+    let nobody = tenant::id(&tenant.post("/principals", &nobody).await.expect(201));
+    let subject = format!("login-{type_name}");
+    let binding = tenant.bind(world, &subject, &member.id).await;
     let (workspace, parent) = (tenant.workspace(None).await, tenant.workspace(None).await);
     tenant.register(&[type_name]).await;
     let role = json!({ "key": format!("role-{type_name}"), "name": "Role", "workspaceId": workspace });
@@ -44,12 +50,15 @@ pub async fn things(world: &World, tenant: &Tenant, type_name: &str) -> Things {
     BTreeMap::from([
         ("org", tenant.id.clone()),
         ("principal", member.id),
+        ("nobody", nobody),
         ("key", member.key_id),
         ("grant", grant),
         ("workspace", workspace),
         ("parent", parent),
         ("role", role),
         ("assignment", tenant::id(&assignment)),
+        ("binding", binding),
+        ("issuer", world.issuer.name()),
         ("integration", tenant::id(&webhook)),
         ("name", name),
         ("delivery", tenant::id(&delivery)),

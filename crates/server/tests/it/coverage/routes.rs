@@ -126,6 +126,15 @@ routes! {
         with r#"{"principalId":"{principal}","permission":"grants.manage","resource":"workspace:{workspace}"}"# => 201,
         Holders(&[need("grants.manage", "tenant")]);
     DELETE "/api/v1/grants/{id}" as "/api/v1/grants/{grant}" => 204, Holders(&[need("grants.manage", "tenant")]);
+    GET "/api/v1/identity-bindings" as "/api/v1/identity-bindings" => 200,
+        Holders(&[need("identity_bindings.read", "tenant")]);
+    POST "/api/v1/identity-bindings" as "/api/v1/identity-bindings"
+        with r#"{"issuer":"{issuer}","subject":"{unused}","principalId":"{nobody}"}"# => 201,
+        Holders(&[need("identity_bindings.manage", "tenant")]);
+    GET "/api/v1/identity-bindings/{id}" as "/api/v1/identity-bindings/{binding}" => 200,
+        Holders(&[need("identity_bindings.read", "tenant")]);
+    DELETE "/api/v1/identity-bindings/{id}" as "/api/v1/identity-bindings/{binding}" => 204,
+        Holders(&[need("identity_bindings.manage", "tenant")]);
     GET "/api/v1/workspaces" as "/api/v1/workspaces" => 200, Holders(&[need("workspaces.read", "tenant")]);
     POST "/api/v1/workspaces" as "/api/v1/workspaces" with r#"{"name":"below","parentId":"{workspace}"}"# => 201,
         Holders(&[need("workspaces.manage", "workspace:{workspace}")]);

@@ -81,6 +81,12 @@ impl Tenant {
         id(&self.post("/grants", &body).await.expect(201))
     }
 
+    /// Binds a login of the world's issuer to a principal; the binding's id.
+    pub async fn bind(&self, world: &World, subject: &str, principal: &str) -> String {
+        let body = json!({ "issuer": world.issuer.name(), "subject": subject, "principalId": principal });
+        id(&self.post("/identity-bindings", &body).await.expect(201))
+    }
+
     /// A new workspace.
     pub async fn workspace(&self, parent: Option<&str>) -> String {
         let mut body = json!({ "name": "workspace" });

@@ -11,14 +11,15 @@ use courant_server::clock;
 use courant_server::config::{Config, ServeArgs};
 use courant_server::http::socket::Limits;
 use courant_server::http::{router, v1};
+use courant_server::identity::{IssuerSettings, Issuers};
 use courant_server::live::Live;
 use courant_server::outbound::{Egress, Outbound, OutboundOptions};
 use courant_server::secrets::KeyRing;
 use courant_server::serve::{Parts, Running};
 use courant_server::work::{self, Workers};
 use courant_store::{Options, Store};
-use courant_testkit::{Receiver, TestDatabase, eventually};
-use serde_json::json;
+use courant_testkit::{Issuer, Receiver, SigningKey, TestDatabase, eventually};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::Mutex;
@@ -53,6 +54,11 @@ pub struct World {
     pub sink: Receiver,
     /// Is Slack's API at `/api`.
     pub slack: Receiver,
+    /// Signs people in.
+    pub issuer: Issuer,
+    /// The key that it publishes.
+    pub signing_key: SigningKey,
+    issuers: Vec<IssuerSettings>,
     pub heard: Heard,
     running: Mutex<Option<Running>>,
     peers: Mutex<JoinSet<()>>,
@@ -136,13 +142,16 @@ impl World {
     ) -> anyhow::Result<Self> {
         let (sink, slack) = (Receiver::start().await, Receiver::start().await);
         let data = tempfile::tempdir().unwrap();
-        let slack_url = slack.url("/api");
+        let signing_key = SigningKey::generate("first", "ES256");
+        let issuer = Issuer::start(&[&signing_key]).await;
+        let (slack_url, issuer_name) = (slack.url("/api"), issuer.name());
         let data_dir = data.path().to_str().unwrap();
         let mut settings = BTreeMap::from([
             ("COURANT_LISTEN", "127.0.0.1:0"),
             ("COURANT_DATA_DIR", data_dir),
             ("COURANT_DATABASE_URL", database.url()),
             ("COURANT_BOOTSTRAP_SECRET", BOOTSTRAP_SECRET),
+            ("COURANT_OIDC_ISSUERS", &issuer_name),
             ("SLACK_API_BASE_URL", &slack_url),
         ]);
         settings.extend(setup.iter().copied());
@@ -161,6 +170,9 @@ impl World {
             metrics_address,
             sink,
             slack,
+            issuer,
+            signing_key,
+            issuers: config.identity.issuers,
             heard,
             running: Mutex::new(Some(running)),
             peers: Mutex::default(),
@@ -175,12 +187,19 @@ impl World {
         Tenant::new(&self.api, &made)
     }
 
+    /// Whoever has a token of the issuer about this subject, with these claims over the usual ones.
+    pub fn bearer(&self, subject: &str, mut claims: Value) -> Api {
+        claims["sub"] = subject.into();
+        self.api.with(&self.issuer.token(&self.signing_key, clock::now().micros() / 1_000_000, claims))
+    }
+
     /// The address of a second application on the same database: its own caches, no background work of its own.
     pub async fn second_server(&self) -> SocketAddr {
         let outbound = Outbound::new(Egress::default(), OutboundOptions::default()).unwrap();
         let settings = self.app.settings.clone();
-        let app = Arc::new(App::new(self.store().await, Arc::clone(&self.app.ring), None, settings, outbound));
-        self.serve(app).await
+        let mut app = App::new(self.store().await, Arc::clone(&self.app.ring), None, settings, outbound);
+        app.issuers = Issuers::new(self.issuers.clone(), &app.outbound);
+        self.serve(Arc::new(app)).await
     }
 
     /// A second server on the same database with background work of its own. It reaches the database at `url`, and its

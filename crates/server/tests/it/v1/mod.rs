@@ -8,6 +8,7 @@ mod event_types;
 mod events;
 mod grants;
 mod idempotency;
+mod identity_bindings;
 mod integrations;
 mod operations;
 mod principals;

@@ -1,0 +1,4 @@
+//! Who is who, and until when: tokens of issuers, and everything that ends access.
+
+mod ended;
+mod tokens;
