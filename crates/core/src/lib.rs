@@ -12,3 +12,4 @@ pub mod delivery;
 pub mod lifecycle;
 pub mod payload;
 mod pointer;
+pub mod redact;
