@@ -73,6 +73,9 @@ impl Replayable for courant_api::access::IdentityBindingView {}
 impl Replayable for courant_api::access::RoleView {}
 impl Replayable for courant_api::access::RoleAssignmentView {}
 impl Replayable for courant_api::catalog::EventTypeView {}
+impl Replayable for courant_api::work::TaskView {}
+impl Replayable for courant_api::work::ClaimView {}
+impl Replayable for courant_api::work::CommentView {}
 impl Replayable for courant_api::notify::RetryResult {}
 impl Replayable for courant_api::operations::JournalPruned {}
 
@@ -107,6 +110,11 @@ impl Change {
             idempotency: None,
             if_match: None,
         }
+    }
+
+    /// Who makes it: what somebody does is never done by the server itself.
+    pub(crate) fn actor(&self) -> Result<PrincipalId, Error> {
+        self.actor_id.ok_or_else(|| Error::Corrupt("a change of somebody's without anybody".into()))
     }
 
     /// An event of this change.

@@ -12,6 +12,7 @@ pub mod notify;
 pub mod retention;
 pub mod roles;
 pub mod stream;
+pub mod tasks;
 mod text;
 
 use gate::{decided, found_any, require, require_any, require_one_of};

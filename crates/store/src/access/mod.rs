@@ -3,7 +3,7 @@
 mod bindings;
 pub(crate) mod grants;
 mod keys;
-mod principals;
+pub(crate) mod principals;
 mod rights;
 mod roles;
 pub(crate) mod tenants;
@@ -139,7 +139,7 @@ impl<T> Page<T> {
 }
 
 /// The id below which a page begins.
-fn before(key: PageKey) -> Uuid {
+pub(crate) fn before(key: PageKey) -> Uuid {
     key.unwrap_or(Uuid::max())
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn place(workspace: Option<WorkspaceId>) -> Resource {
 }
 
 /// Reads a text column into one of the contract's closed sets.
-fn parsed<T: serde::de::DeserializeOwned>(text: String, what: &str) -> Result<T, Error> {
+pub(crate) fn parsed<T: serde::de::DeserializeOwned>(text: String, what: &str) -> Result<T, Error> {
     serde_json::from_value(serde_json::Value::String(text)).map_err(|_| Error::Corrupt(what.to_owned()))
 }
 

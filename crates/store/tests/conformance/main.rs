@@ -30,6 +30,7 @@ mod seam;
 mod servers;
 mod starts;
 mod tail;
+mod tasks;
 mod tenancy;
 mod workspaces;
 mod world;
@@ -85,6 +86,7 @@ const NOUNS: &[&[Case]] = &[
     servers::CASES,
     starts::CASES,
     tail::CASES,
+    tasks::CASES,
     tenancy::CASES,
     workspaces::CASES,
 ];

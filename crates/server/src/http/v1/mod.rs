@@ -10,6 +10,7 @@ mod notify;
 pub mod operation;
 mod retention;
 mod roles;
+mod tasks;
 
 use crate::app::App;
 use crate::http::{Endpoint, Reply};
@@ -26,6 +27,7 @@ pub fn endpoints() -> Vec<Endpoint<App>> {
     all.extend(access::endpoints());
     all.extend(identity::endpoints());
     all.extend(roles::endpoints());
+    all.extend(tasks::endpoints());
     all.extend(retention::endpoints());
     all.extend(operation::endpoints());
     all

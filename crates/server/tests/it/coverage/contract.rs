@@ -109,6 +109,8 @@ fn foreign(kind: &str, theirs: &Things) -> (String, String) {
         "ApiKeyId" => "key",
         "GrantId" => "grant",
         "IdentityBindingId" => "binding",
+        "TaskId" => "task",
+        "ClaimId" => "claim",
         "RoleId" => "role",
         "RoleAssignmentId" => "assignment",
         "WorkspaceId" => "workspace",

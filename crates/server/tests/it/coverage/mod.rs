@@ -44,6 +44,10 @@ pub async fn things(world: &World, tenant: &Tenant, type_name: &str) -> Things {
         tenant.deliveries().await.into_iter().find(|d| d["integrationName"] == name.as_str())
     })
     .await;
+    let task = json!({ "title": "Renew the certificate", "workspaceId": workspace });
+    let (task, claimed) =
+        (tenant.post("/tasks", &task).await.expect(201), tenant.post("/tasks", &task).await.expect(201));
+    let claim = tenant.post(&format!("/tasks/{}:claim", tenant::id(&claimed)), &json!({})).await.expect(200);
     let cursor = tenant.end().await;
     let soon = courant_server::clock::now().plus_micros(3_600_000_000).to_string();
     tenant.put("/consumers/reader", &json!({ "cursor": cursor, "expiresAt": soon })).await.expect(200);
@@ -65,6 +69,8 @@ pub async fn things(world: &World, tenant: &Tenant, type_name: &str) -> Things {
         ("event", tenant::id(&event)),
         ("type", type_name.to_owned()),
         ("consumer", "reader".to_owned()),
+        ("task", tenant::id(&task)),
+        ("claim", tenant::id(&claim)),
         ("cursor", cursor),
         ("soon", soon),
         ("unused", format!("u{}", no_such_id())),

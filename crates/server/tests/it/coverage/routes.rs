@@ -163,6 +163,25 @@ routes! {
         OneOf(&[need("org.read", "workspace:{workspace}"), need("principals.read", "workspace:{workspace}")]);
     POST "/api/v1/authz:check" as "/api/v1/authz:check"
         with r#"{"checks":[{"permission":"events.read","resource":"workspace:{workspace}"}]}"# => 200, Caller;
+    GET "/api/v1/tasks" as "/api/v1/tasks?workspaceId={workspace}" => 200,
+        Holders(&[need("tasks.read", "workspace:{workspace}")]);
+    POST "/api/v1/tasks" as "/api/v1/tasks"
+        with r#"{"title":"Task","workspaceId":"{workspace}","assigneeId":"{principal}"}"# => 201,
+        Holders(&[need("tasks.create", "workspace:{workspace}")]);
+    GET "/api/v1/tasks/{id}" as "/api/v1/tasks/{task}" => 200,
+        Holders(&[need("tasks.read", "workspace:{workspace}")]);
+    PATCH "/api/v1/tasks/{id}" as "/api/v1/tasks/{task}" with r#"{"title":"Other"}"# => 200,
+        Holders(&[need("tasks.update", "workspace:{workspace}")]);
+    POST "/api/v1/tasks/{id}:claim" as "/api/v1/tasks/{task}:claim" with "{}" => 200,
+        Holders(&[need("tasks.work", "workspace:{workspace}")]);
+    POST "/api/v1/tasks/{id}:complete" as "/api/v1/tasks/{task}:complete" with "{}" => 200,
+        Holders(&[need("tasks.work", "workspace:{workspace}")]);
+    GET "/api/v1/tasks/{id}/comments" as "/api/v1/tasks/{task}/comments" => 200,
+        Holders(&[need("tasks.read", "workspace:{workspace}")]);
+    POST "/api/v1/tasks/{id}/comments" as "/api/v1/tasks/{task}/comments" with r#"{"body":"Done soon."}"# => 201,
+        Holders(&[need("tasks.update", "workspace:{workspace}")]);
+    POST "/api/v1/claims/{id}:release" as "/api/v1/claims/{claim}:release" with "{}" => 200,
+        Holders(&[need("tasks.work", "workspace:{workspace}"), need("tasks.update", "workspace:{workspace}")]);
     GET "/api/v1/operations/journal" as "/api/v1/operations/journal" => 200,
         Holders(&[need("operations.read", "tenant")]);
     POST "/api/v1/operations/journal:prune" as "/api/v1/operations/journal:prune"

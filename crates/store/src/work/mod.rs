@@ -1,0 +1,30 @@
+//! Work: tasks, who has claimed them, and what is said about them.
+//!
+//! Whatever changes a task or something of it locks the task's row first, so that claims, gates and ends of leases come one
+//! after another.
+
+mod claims;
+mod comments;
+mod gates;
+mod tasks;
+
+use courant_core::redact::redact_and_cut;
+
+#[cfg(feature = "testing")]
+use crate::db::Statement;
+
+pub use tasks::TaskQuery;
+
+/// Longest text in an event, in characters.
+const TOLD_CHARS: usize = 1_000;
+
+/// Every statement of this part.
+#[cfg(feature = "testing")]
+pub(crate) fn all_statements() -> impl Iterator<Item = &'static Statement> {
+    [claims::STATEMENTS, comments::STATEMENTS, gates::STATEMENTS, tasks::STATEMENTS].into_iter().flatten().copied()
+}
+
+/// A text as an event may tell it.
+fn told(text: &str) -> String {
+    redact_and_cut(text, TOLD_CHARS)
+}
