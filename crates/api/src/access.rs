@@ -8,6 +8,10 @@ use crate::{
     Timestamp, WorkspaceId,
 };
 
+/// Longest name of an issuer, in characters.
+pub const MAX_ISSUER_CHARS: usize = 500;
+/// Longest name of a login, in characters; OpenID Connect Core 1.0, section 2.
+pub const MAX_SUBJECT_CHARS: usize = 255;
 /// Longest name or display name, in characters.
 pub const MAX_NAME_CHARS: usize = 200;
 /// How a text without control characters looks.
@@ -237,10 +241,10 @@ pub struct GrantView {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct IdentityBindingCreate {
     /// The issuer, as the server is configured and its tokens say.
-    #[schemars(length(min = 1, max = 500))]
+    #[schemars(length(min = 1, max = MAX_ISSUER_CHARS), regex(pattern = NAME_PATTERN))]
     pub issuer: String,
     /// The login, as its tokens say in `sub`: 1 to 255 characters.
-    #[schemars(length(min = 1, max = 255))]
+    #[schemars(length(min = 1, max = MAX_SUBJECT_CHARS), regex(pattern = NAME_PATTERN))]
     pub subject: String,
     /// Whom it stands for.
     pub principal_id: PrincipalId,

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use courant_api::access::MAX_SUBJECT_CHARS;
 use courant_api::{Scope, Timestamp};
 use courant_core::access::{Ceiling, Purpose};
 use courant_store::Token;
@@ -13,7 +14,6 @@ use super::IssuerSettings;
 
 /// How far the clocks of issuers may differ from ours, in seconds; RFC 7519, sections 4.1.4 and 4.1.5.
 pub const LEEWAY_SECONDS: i64 = 30;
-const MAX_SUBJECT_CHARS: usize = 255;
 const SECOND_US: i64 = 1_000_000;
 
 /// The algorithms that count: all with a public key, so that no issuer's published key can be used as a secret.

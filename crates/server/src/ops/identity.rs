@@ -1,15 +1,12 @@
 //! Which logins of issuers stand for which principals.
 
-use courant_api::access::{IdentityBindingCreate, IdentityBindingView};
+use courant_api::access::{IdentityBindingCreate, IdentityBindingView, MAX_ISSUER_CHARS, MAX_SUBJECT_CHARS};
 use courant_api::{IdentityBindingId, Permission, Resource};
 use courant_store::{Caller, Changed, Page, PageKey};
 
 use super::{Actor, decided, require, text};
 use crate::app::App;
 use crate::http::ApiError;
-
-const MAX_SUBJECT_CHARS: usize = 255;
-const MAX_ISSUER_CHARS: usize = 500;
 
 /// Binds a login to a principal.
 pub async fn identity_bind(
@@ -21,10 +18,7 @@ pub async fn identity_bind(
     text::name("/issuer", &body.issuer, MAX_ISSUER_CHARS)?;
     text::name("/subject", &body.subject, MAX_SUBJECT_CHARS)?;
     if !app.issuers.may_speak_for(&body.issuer, actor.caller.tenant_id) {
-        return Err(ApiError::invalid_field(
-            "/issuer",
-            "is not an issuer that the server is configured with for this tenant",
-        ));
+        return Err(ApiError::not_found("issuer of this tenant in the server's configuration"));
     }
     decided(app, || app.store.identity_bind(actor.change.clone(), body.clone())).await
 }
