@@ -115,7 +115,7 @@ struct ByClaim {
 struct TasksQuery {
     /// Only tasks of this workspace and all below it.
     workspace_id: Option<WorkspaceId>,
-    /// Only tasks in one of these states, repeatable and comma-separated.
+    /// Only tasks in one of these states, repeatable.
     #[serde(default)]
     status: Vec<TaskStatus>,
     /// Only tasks that this principal is to do.

@@ -12,4 +12,5 @@ mod identity_bindings;
 mod integrations;
 mod operations;
 mod principals;
+mod tasks;
 mod workspaces;
