@@ -73,6 +73,7 @@ impl Replayable for courant_api::access::IdentityBindingView {}
 impl Replayable for courant_api::access::RoleView {}
 impl Replayable for courant_api::access::RoleAssignmentView {}
 impl Replayable for courant_api::catalog::EventTypeView {}
+impl Replayable for courant_api::approvals::ApprovalView {}
 impl Replayable for courant_api::work::TaskView {}
 impl Replayable for courant_api::work::ClaimView {}
 impl Replayable for courant_api::work::CommentView {}
@@ -82,6 +83,12 @@ impl Replayable for courant_api::operations::JournalPruned {}
 impl Replayable for courant_api::access::TenantBootstrapped {
     fn keepable(&self) -> Result<String, Error> {
         to_json(&Self { api_key: None, ..self.clone() })
+    }
+}
+
+impl Replayable for courant_api::approvals::DecisionToken {
+    fn keepable(&self) -> Result<String, Error> {
+        to_json(&Self { token: None, ..self.clone() })
     }
 }
 

@@ -3,6 +3,7 @@
 //! Routes, commands and workers all call these; none of them has rules of its own.
 
 pub mod access;
+pub mod approvals;
 pub mod catalogue;
 mod error;
 mod gate;

@@ -1,5 +1,5 @@
-//! What time ends by itself: the leases of claims. Of several servers that do this at once, the lock on the task's row lets one
-//! end each lease; whoever meets an ended one before ends it as well, so that nothing waits for this.
+//! What time ends by itself: the leases of claims, and approvals that nobody decided. Of several servers that do this at once, the lock on the task's row lets one
+//! end each; whoever meets an ended one before counts it as ended, so that nothing waits for this.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,9 +23,13 @@ async fn run(app: &Arc<App>) -> Result<(), Error> {
         for (tenant, task) in &due {
             app.store.claim_expire(Change::by_server(*tenant, clock::now()), *task).await?;
         }
-        if due.is_empty() {
+        let approvals = app.store.approvals_due(clock::now(), AT_ONCE).await?;
+        for (tenant, approval) in &approvals {
+            app.store.approval_expire(Change::by_server(*tenant, clock::now()), *approval).await?;
+        }
+        if due.is_empty() && approvals.is_empty() {
             break;
         }
     }
-    Ok(())
+    app.store.decision_tokens_forget(clock::now()).await
 }

@@ -3,8 +3,10 @@
 //! Whatever changes a task or something of it locks the task's row first, so that claims, gates and ends of leases come one
 //! after another.
 
+mod approvals;
 mod claims;
 mod comments;
+mod decision_tokens;
 mod gates;
 mod tasks;
 
@@ -13,6 +15,8 @@ use courant_core::redact::redact_and_cut;
 #[cfg(feature = "testing")]
 use crate::db::Statement;
 
+pub use approvals::{ApprovalQuery, Decision};
+pub use decision_tokens::DecisionTokenDraft;
 pub use tasks::TaskQuery;
 
 /// Longest text in an event, in characters.
@@ -21,7 +25,17 @@ const TOLD_CHARS: usize = 1_000;
 /// Every statement of this part.
 #[cfg(feature = "testing")]
 pub(crate) fn all_statements() -> impl Iterator<Item = &'static Statement> {
-    [claims::STATEMENTS, comments::STATEMENTS, gates::STATEMENTS, tasks::STATEMENTS].into_iter().flatten().copied()
+    [
+        approvals::STATEMENTS,
+        decision_tokens::STATEMENTS,
+        claims::STATEMENTS,
+        comments::STATEMENTS,
+        gates::STATEMENTS,
+        tasks::STATEMENTS,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
 }
 
 /// A text as an event may tell it.

@@ -1,6 +1,7 @@
 //! The routes: for each its line, its handler and its documentation, side by side.
 
 mod access;
+mod approvals;
 mod catalogue;
 mod identity;
 mod journal;
@@ -28,6 +29,7 @@ pub fn endpoints() -> Vec<Endpoint<App>> {
     all.extend(identity::endpoints());
     all.extend(roles::endpoints());
     all.extend(tasks::endpoints());
+    all.extend(approvals::endpoints());
     all.extend(retention::endpoints());
     all.extend(operation::endpoints());
     all
