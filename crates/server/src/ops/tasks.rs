@@ -40,6 +40,9 @@ pub async fn task_list(
     if let Some(workspace) = query.workspace_id {
         app.store.workspace_get(caller.tenant_id, workspace).await?;
     }
+    if let Some(assignee) = query.assignee_id {
+        app.store.principal_get(caller.tenant_id, assignee).await?;
+    }
     require(app, caller, Permission::TasksRead, &place(query.workspace_id)).await?;
     Ok(app.store.task_list(caller.tenant_id, query, key, limit).await?)
 }

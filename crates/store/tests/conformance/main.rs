@@ -7,6 +7,7 @@
 
 mod announce;
 mod append;
+mod approvals;
 mod bindings;
 mod catalogue;
 mod filters;
@@ -65,6 +66,7 @@ pub(crate) use cases;
 const NOUNS: &[&[Case]] = &[
     announce::CASES,
     append::CASES,
+    approvals::CASES,
     bindings::CASES,
     catalogue::CASES,
     filters::CASES,

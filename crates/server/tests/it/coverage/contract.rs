@@ -110,6 +110,7 @@ fn foreign(kind: &str, theirs: &Things) -> (String, String) {
         "GrantId" => "grant",
         "IdentityBindingId" => "binding",
         "TaskId" => "task",
+        "ApprovalId" => "approval",
         "ClaimId" => "claim",
         "RoleId" => "role",
         "RoleAssignmentId" => "assignment",

@@ -35,6 +35,8 @@ pub async fn things(world: &World, tenant: &Tenant, type_name: &str) -> Things {
     tenant.register(&[type_name]).await;
     let role = json!({ "key": format!("role-{type_name}"), "name": "Role", "workspaceId": workspace });
     let role = tenant::id(&tenant.post("/roles", &role).await.expect(201));
+    let decider = json!({ "key": format!("decider-{type_name}"), "name": "Decider", "workspaceId": workspace });
+    let decider = tenant::id(&tenant.post("/roles", &decider).await.expect(201));
     let assignment = json!({ "principalId": member.id, "workspaceId": workspace });
     let assignment = tenant.post(&format!("/roles/{role}/assignments"), &assignment).await.expect(201);
     let name = format!("ops-{type_name}");
@@ -48,6 +50,12 @@ pub async fn things(world: &World, tenant: &Tenant, type_name: &str) -> Things {
     let (task, claimed) =
         (tenant.post("/tasks", &task).await.expect(201), tenant.post("/tasks", &task).await.expect(201));
     let claim = tenant.post(&format!("/tasks/{}:claim", tenant::id(&claimed)), &json!({})).await.expect(200);
+    for principal in [&tenant.principal, &member.id] {
+        tenant.assign(&decider, principal, &workspace).await;
+    }
+    let approval = json!({ "taskId": tenant::id(&claimed), "requiredRoleId": decider });
+    let requester = tenant.member(&[("approvals.request", "tenant")]).await;
+    let approval = requester.post("/approvals", &approval).await.expect(201);
     let cursor = tenant.end().await;
     let soon = courant_server::clock::now().plus_micros(3_600_000_000).to_string();
     tenant.put("/consumers/reader", &json!({ "cursor": cursor, "expiresAt": soon })).await.expect(200);
@@ -69,6 +77,8 @@ pub async fn things(world: &World, tenant: &Tenant, type_name: &str) -> Things {
         ("event", tenant::id(&event)),
         ("type", type_name.to_owned()),
         ("consumer", "reader".to_owned()),
+        ("approval", tenant::id(&approval)),
+        ("decider", decider),
         ("task", tenant::id(&task)),
         ("claim", tenant::id(&claim)),
         ("cursor", cursor),
@@ -86,6 +96,11 @@ pub fn fill(text: &str, things: &Things) -> String {
 impl Route {
     pub fn method(&self) -> Method {
         self.method.parse().unwrap()
+    }
+
+    /// Whether it asks a caller to be one whom the approval names.
+    pub fn decides(&self) -> bool {
+        self.template.ends_with(":approve") || self.template.ends_with(":reject")
     }
 
     /// Whether the sample request names this thing.

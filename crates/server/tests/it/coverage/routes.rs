@@ -182,6 +182,22 @@ routes! {
         Holders(&[need("tasks.update", "workspace:{workspace}")]);
     POST "/api/v1/claims/{id}:release" as "/api/v1/claims/{claim}:release" with "{}" => 200,
         Holders(&[need("tasks.work", "workspace:{workspace}"), need("tasks.update", "workspace:{workspace}")]);
+    GET "/api/v1/approvals" as "/api/v1/approvals?workspaceId={workspace}" => 200,
+        Holders(&[need("approvals.read", "workspace:{workspace}")]);
+    POST "/api/v1/approvals" as "/api/v1/approvals" with r#"{"taskId":"{task}","assignedPrincipalId":"{principal}"}"# => 201,
+        Holders(&[need("approvals.request", "workspace:{workspace}")]);
+    GET "/api/v1/approvals/{id}" as "/api/v1/approvals/{approval}" => 200,
+        Holders(&[need("approvals.read", "workspace:{workspace}")]);
+    POST "/api/v1/approvals/{id}:approve" as "/api/v1/approvals/{approval}:approve" with "{}" => 200,
+        Holders(&[need("approvals.decide", "workspace:{workspace}")]);
+    POST "/api/v1/approvals/{id}:reject" as "/api/v1/approvals/{approval}:reject" with "{}" => 200,
+        Holders(&[need("approvals.decide", "workspace:{workspace}")]);
+    POST "/api/v1/approvals/{id}:cancel" as "/api/v1/approvals/{approval}:cancel" => 200,
+        Holders(&[need("approvals.manage", "workspace:{workspace}")]);
+    POST "/api/v1/approvals/{id}/decision-tokens" as "/api/v1/approvals/{approval}/decision-tokens"
+        with r#"{"principalId":"{principal}","channel":"slack"}"# => 201,
+        Holders(&[need("approvals.manage", "workspace:{workspace}")]);
+    GET "/api/v1/me/approvals" as "/api/v1/me/approvals" => 200, Caller;
     GET "/api/v1/operations/journal" as "/api/v1/operations/journal" => 200,
         Holders(&[need("operations.read", "tenant")]);
     POST "/api/v1/operations/journal:prune" as "/api/v1/operations/journal:prune"
