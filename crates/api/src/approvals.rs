@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::access::PROSE_PATTERN;
 use crate::work::states;
 use crate::{ApprovalId, ArtifactId, PrincipalId, RoleId, TaskId, Timestamp, WorkspaceId};
 
@@ -48,6 +49,7 @@ pub struct ApprovalRequest {
     pub gate: Option<bool>,
     /// At most 10,000 characters; redacted and cut in events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_COMMENT_CHARS), regex(pattern = PROSE_PATTERN))]
     pub comment: Option<String>,
     /// When nobody needs to decide any more; must lie ahead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,6 +65,7 @@ pub struct ApprovalRequest {
 pub struct ApprovalDecide {
     /// At most 10,000 characters; redacted and cut in events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_COMMENT_CHARS), regex(pattern = PROSE_PATTERN))]
     pub comment: Option<String>,
 }
 
@@ -115,6 +118,7 @@ pub struct DecisionTokenCreate {
     /// Who decides with it.
     pub principal_id: PrincipalId,
     /// Through which channel: `^[a-z0-9][a-z0-9_-]{0,39}$`.
+    #[schemars(regex(pattern = "^[a-z0-9][a-z0-9_-]{0,39}$"))]
     pub channel: String,
     /// For how long, 1 to 600 seconds; 60 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

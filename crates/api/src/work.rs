@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::access::{NAME_PATTERN, PROSE_PATTERN, SAID_PATTERN};
 use crate::{
     ArtifactId, ClaimId, CommentId, GoalId, PrincipalId, RunId, TaskId, Timestamp, VerificationId, WorkspaceId,
 };
@@ -106,9 +107,11 @@ states! {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TaskCreate {
     /// 1 to 300 characters.
+    #[schemars(length(min = 1, max = MAX_TITLE_CHARS), regex(pattern = NAME_PATTERN))]
     pub title: String,
     /// At most 20,000 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_TEXT_CHARS), regex(pattern = PROSE_PATTERN))]
     pub description: Option<String>,
     /// `normal` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,10 +136,11 @@ pub struct TaskCreate {
 pub struct TaskPatch {
     /// 1 to 300 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_TITLE_CHARS), regex(pattern = NAME_PATTERN))]
     pub title: Option<String>,
     /// At most 20,000 characters.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::patch::nullable")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", length(max = MAX_TEXT_CHARS), regex(pattern = PROSE_PATTERN))]
     pub description: Option<Option<String>>,
     /// How urgent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -253,6 +257,7 @@ pub struct ClaimView {
 pub struct Because {
     /// At most 1,000 characters; what looks like a secret does not reach the journal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_REASON_CHARS), regex(pattern = PROSE_PATTERN))]
     pub reason: Option<String>,
 }
 
@@ -270,6 +275,7 @@ pub struct TaskComplete {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CommentCreate {
     /// 1 to 20,000 characters; only its length reaches the journal.
+    #[schemars(length(min = 1, max = MAX_TEXT_CHARS), regex(pattern = SAID_PATTERN))]
     pub body: String,
 }
 
