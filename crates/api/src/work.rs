@@ -19,6 +19,10 @@ pub const MAX_REASON_CHARS: usize = 1_000;
 pub const LEASE_SECONDS: std::ops::RangeInclusive<i64> = 10..=86_400;
 /// The lease of a claim when nothing was asked, in seconds.
 pub const DEFAULT_LEASE_SECONDS: i64 = 900;
+/// Longest name of an agent's build, in characters.
+pub const MAX_REVISION_CHARS: usize = 200;
+/// Longest name of a check or a trigger, in characters.
+pub const MAX_CHECK_CHARS: usize = 100;
 /// Most checks of a verification.
 pub const MAX_CHECKS_OF_VERIFICATION: usize = 50;
 /// How many verifications in a row may fail before the task is blocked.
@@ -315,10 +319,13 @@ states! {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RunStart {
-    /// Under which claim; it must be active and the caller's own.
+    /// Under which claim; it must hold its task.
     pub claim_id: ClaimId,
-    /// Which build of an agent runs it, at most 200 characters.
+    /// The claim's fencing token.
+    pub fencing_token: i64,
+    /// Which build of an agent runs it, 1 to 200 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_REVISION_CHARS), regex(pattern = NAME_PATTERN))]
     pub agent_revision_id: Option<String>,
 }
 
@@ -331,6 +338,7 @@ pub struct RunSucceed {
     pub complete_task: Option<bool>,
     /// At most 1,000 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_REASON_CHARS), regex(pattern = PROSE_PATTERN))]
     pub reason: Option<String>,
 }
 
@@ -340,6 +348,7 @@ pub struct RunSucceed {
 pub struct RunSuspend {
     /// At most 1,000 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_REASON_CHARS), regex(pattern = PROSE_PATTERN))]
     pub reason: Option<String>,
     /// The approval that it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -392,8 +401,10 @@ states! {
 pub struct VerificationStart {
     /// What made it start, 1 to 100 characters; `manual` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_CHECK_CHARS), regex(pattern = NAME_PATTERN))]
     pub trigger: Option<String>,
-    /// The checks by name: 1 to 50, each 1 to 100 characters.
+    /// The checks by name: 1 to 50, each 1 to 100 characters, none twice.
+    #[schemars(length(min = 1, max = MAX_CHECKS_OF_VERIFICATION), inner(length(min = 1, max = MAX_CHECK_CHARS), regex(pattern = NAME_PATTERN)))]
     pub checks: Vec<String>,
 }
 
@@ -414,9 +425,6 @@ pub struct VerificationPass {
     /// What became of each; when absent, each passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub results: Option<Vec<CheckResult>>,
-    /// An artifact that shows it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub artifact_id: Option<ArtifactId>,
 }
 
 /// A check failed.
@@ -427,9 +435,11 @@ pub struct VerificationFail {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub results: Option<Vec<CheckResult>>,
     /// Which check failed: one of the verification's.
+    #[schemars(length(min = 1, max = MAX_CHECK_CHARS))]
     pub failed_check: String,
     /// Why, at most 1,000 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_REASON_CHARS), regex(pattern = PROSE_PATTERN))]
     pub reason: Option<String>,
 }
 

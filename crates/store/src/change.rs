@@ -74,7 +74,9 @@ impl Replayable for courant_api::access::RoleView {}
 impl Replayable for courant_api::access::RoleAssignmentView {}
 impl Replayable for courant_api::catalog::EventTypeView {}
 impl Replayable for courant_api::approvals::ApprovalView {}
+impl Replayable for courant_api::work::RunView {}
 impl Replayable for courant_api::work::TaskView {}
+impl Replayable for courant_api::work::VerificationView {}
 impl Replayable for courant_api::work::ClaimView {}
 impl Replayable for courant_api::work::CommentView {}
 impl Replayable for courant_api::notify::RetryResult {}

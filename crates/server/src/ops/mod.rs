@@ -10,6 +10,7 @@ mod gate;
 pub mod identity;
 pub mod journal;
 pub mod notify;
+pub mod progress;
 pub mod retention;
 pub mod roles;
 pub mod stream;

@@ -61,7 +61,7 @@ async fn end(
     task: &TaskView,
     reason: Option<&str>,
 ) -> Result<(), Error> {
-    claim.status = lifecycle::claim(claim.status, wish).map_err(Error::Illegal)?;
+    claim.status = lifecycle::claim(claim.status, wish)?;
     save(tx, change, claim).await?;
     let kind = match claim.status {
         ClaimStatus::Released => &CLAIM_RELEASED,
@@ -96,6 +96,48 @@ pub(super) async fn end_with_task(tx: &mut Tx, change: &Change, task: &TaskView)
     Ok(())
 }
 
+/// One claim.
+pub(super) async fn get(tx: &mut Tx, tenant: TenantId, id: ClaimId) -> Result<ClaimView, Error> {
+    view(&tx.query_opt(&GET, params![tenant, id]).await?.ok_or(Error::NotFound("claim"))?)
+}
+
+/// Refuses a token that is not that of the claim in force.
+pub(super) async fn check_token(tx: &mut Tx, change: &Change, task: &TaskView, token: i64) -> Result<(), Error> {
+    let in_force = active(tx, change.tenant_id, task.id).await?.filter(|claim| change.now < claim.expires_at);
+    if in_force.is_some_and(|claim| claim.fencing_token == token) {
+        return Ok(());
+    }
+    Err(Error::StaleFencingToken { newest: task.fencing_token })
+}
+
+/// Completes a locked task: past its gates, and with the token of its claim when it is claimed.
+pub(super) async fn complete(
+    tx: &mut Tx,
+    change: &Change,
+    task: &mut TaskView,
+    token: Option<i64>,
+) -> Result<(), Error> {
+    let claim = in_force(tx, change, task).await?;
+    lifecycle::task(task.status, TaskWish::Complete)?;
+    if claim.as_ref().map(|claim| claim.fencing_token) != token {
+        return Err(Error::StaleFencingToken { newest: task.fencing_token });
+    }
+    gates::open(tx, change.tenant_id, task.id).await?;
+    tasks::wish(task, TaskWish::Complete)?;
+    tasks::save(tx, change, task).await?;
+    if let Some(mut claim) = claim {
+        end(tx, change, &mut claim, ClaimWish::Complete, task, None).await?;
+    }
+    let payload = TaskCompleted {
+        public_id: task.public_id.clone(),
+        status: task.status,
+        system_status_category: task.system_status_category,
+        version: task.version,
+    };
+    tx.append(change.event(&TASK_COMPLETED, task.id, task.workspace_id, &payload)?);
+    Ok(())
+}
+
 fn lease_end(change: &Change, asked: &TaskClaim) -> Timestamp {
     change.now.plus_micros(asked.lease_seconds.unwrap_or(DEFAULT_LEASE_SECONDS) * 1_000_000)
 }
@@ -112,7 +154,7 @@ impl Store {
                     if let Some(mut claim) = in_force(tx, change, &mut task).await?
                         && claim.holder_id == holder_id
                     {
-                        claim.status = lifecycle::claim(claim.status, ClaimWish::Extend).map_err(Error::Illegal)?;
+                        claim.status = lifecycle::claim(claim.status, ClaimWish::Extend)?;
                         claim.expires_at = claim.expires_at.max(lease_end(change, asked));
                         save(tx, change, &claim).await?;
                         return Ok(claim);
@@ -160,17 +202,15 @@ impl Store {
         self.db
             .change(change, (id, why), |tx, (change, (id, why))| {
                 Box::pin(async move {
-                    let absent = Error::NotFound("claim");
-                    let task_id =
-                        view(&tx.query_opt(&GET, params![change.tenant_id, *id]).await?.ok_or(absent)?)?.task_id;
+                    let task_id = get(tx, change.tenant_id, *id).await?.task_id;
                     let mut task = tasks::lock(tx, change.tenant_id, task_id).await?;
-                    let mut claim = view(&tx.query_one(&GET, params![change.tenant_id, *id]).await?)?;
+                    let mut claim = get(tx, change.tenant_id, *id).await?;
                     let place = place(task.workspace_id);
                     guard(tx, change, Permission::TasksWork, &place).await?;
                     if Some(claim.holder_id) != change.actor_id {
                         guard(tx, change, Permission::TasksUpdate, &place).await?;
                     }
-                    lifecycle::claim(claim.status, ClaimWish::Release).map_err(Error::Illegal)?;
+                    lifecycle::claim(claim.status, ClaimWish::Release)?;
                     tasks::wish(&mut task, TaskWish::Release)?;
                     tasks::save(tx, change, &mut task).await?;
                     end(tx, change, &mut claim, ClaimWish::Release, &task, why.reason.as_deref()).await?;
@@ -190,27 +230,9 @@ impl Store {
         self.db
             .change(change, (id, by), |tx, (change, (id, by))| {
                 Box::pin(async move {
-                    let mut task = tasks::lock(tx, change.tenant_id, *id).await?;
-                    guard(tx, change, Permission::TasksWork, &place(task.workspace_id)).await?;
+                    let mut task = tasks::lock_for(tx, change, *id, Permission::TasksWork).await?;
                     change.check_version(task.version)?;
-                    let claim = in_force(tx, change, &mut task).await?;
-                    lifecycle::task(task.status, TaskWish::Complete).map_err(Error::Illegal)?;
-                    if claim.as_ref().map(|claim| claim.fencing_token) != by.fencing_token {
-                        return Err(Error::StaleFencingToken { newest: task.fencing_token });
-                    }
-                    gates::open(tx, change.tenant_id, *id).await?;
-                    tasks::wish(&mut task, TaskWish::Complete)?;
-                    tasks::save(tx, change, &mut task).await?;
-                    if let Some(mut claim) = claim {
-                        end(tx, change, &mut claim, ClaimWish::Complete, &task, None).await?;
-                    }
-                    let payload = TaskCompleted {
-                        public_id: task.public_id.clone(),
-                        status: task.status,
-                        system_status_category: task.system_status_category,
-                        version: task.version,
-                    };
-                    tx.append(change.event(&TASK_COMPLETED, *id, task.workspace_id, &payload)?);
+                    complete(tx, change, &mut task, by.fencing_token).await?;
                     Ok(task)
                 })
             })

@@ -8,16 +8,24 @@ mod claims;
 mod comments;
 mod decision_tokens;
 mod gates;
+mod others;
+mod runs;
 mod tasks;
+mod verifications;
 
+use courant_core::lifecycle::Illegal;
 use courant_core::redact::redact_and_cut;
+
+use crate::Error;
 
 #[cfg(feature = "testing")]
 use crate::db::Statement;
 
 pub use approvals::{ApprovalQuery, Decision};
 pub use decision_tokens::DecisionTokenDraft;
+pub use runs::RunEnd;
 pub use tasks::TaskQuery;
+pub use verifications::VerificationEnd;
 
 /// Longest text in an event, in characters.
 const TOLD_CHARS: usize = 1_000;
@@ -26,6 +34,9 @@ const TOLD_CHARS: usize = 1_000;
 #[cfg(feature = "testing")]
 pub(crate) fn all_statements() -> impl Iterator<Item = &'static Statement> {
     [
+        runs::STATEMENTS,
+        verifications::STATEMENTS,
+        others::STATEMENTS,
         approvals::STATEMENTS,
         decision_tokens::STATEMENTS,
         claims::STATEMENTS,
@@ -36,6 +47,12 @@ pub(crate) fn all_statements() -> impl Iterator<Item = &'static Statement> {
     .into_iter()
     .flatten()
     .copied()
+}
+
+impl From<Illegal> for Error {
+    fn from(illegal: Illegal) -> Self {
+        Self::Illegal(illegal)
+    }
 }
 
 /// A text as an event may tell it.

@@ -34,6 +34,9 @@ statements! { "tasks":
             due_date = $9, goal_id = $10, custom_fields = $11, fencing_token = $12, consecutive_failures = $13, version = $14,
             updated_at = $15
         WHERE tenant_id = $1 AND id = $2";
+    COUNT_RUN = "UPDATE task SET runs = runs + 1 WHERE tenant_id = $1 AND id = $2 RETURNING runs";
+    COUNT_VERIFICATION = "UPDATE task SET verifications = verifications + 1 WHERE tenant_id = $1 AND id = $2
+        RETURNING verifications";
     // Filters that are off have `false` before their value.
     LIST = concat!(
         "WITH RECURSIVE subtree(id) AS (
@@ -100,9 +103,36 @@ pub(super) async fn lock(tx: &mut Tx, tenant: TenantId, id: TaskId) -> Result<Ta
     view(&tx.query_opt(&LOCK, params![tenant, id]).await?.ok_or(ABSENT)?)
 }
 
+/// One task.
+pub(super) async fn get(tx: &mut Tx, tenant: TenantId, id: TaskId) -> Result<TaskView, Error> {
+    view(&tx.query_opt(&GET, params![tenant, id]).await?.ok_or(ABSENT)?)
+}
+
+/// The task, locked, if the actor has the permission where it lies.
+pub(super) async fn lock_for(
+    tx: &mut Tx,
+    change: &Change,
+    id: TaskId,
+    permission: Permission,
+) -> Result<TaskView, Error> {
+    let task = lock(tx, change.tenant_id, id).await?;
+    guard(tx, change, permission, &place(task.workspace_id)).await?;
+    Ok(task)
+}
+
+/// Counts a run of the locked task: its attempt.
+pub(super) async fn count_run(tx: &mut Tx, tenant: TenantId, id: TaskId) -> Result<i64, Error> {
+    tx.query_one(&COUNT_RUN, params![tenant, id]).await?.get(0)
+}
+
+/// Counts a verification of the locked task: its attempt.
+pub(super) async fn count_verification(tx: &mut Tx, tenant: TenantId, id: TaskId) -> Result<i64, Error> {
+    tx.query_one(&COUNT_VERIFICATION, params![tenant, id]).await?.get(0)
+}
+
 /// Takes the task on to the state that a wish leads to, if there is one.
 pub(super) fn wish(task: &mut TaskView, wish: TaskWish) -> Result<(), Error> {
-    task.status = lifecycle::task(task.status, wish).map_err(Error::Illegal)?;
+    task.status = lifecycle::task(task.status, wish)?;
     task.system_status_category = lifecycle::category(task.status);
     Ok(())
 }
@@ -235,11 +265,7 @@ impl Store {
 
     /// One task.
     pub async fn task_get(&self, tenant: TenantId, id: TaskId) -> Result<TaskView, Error> {
-        self.db
-            .read((tenant, id), |tx, (tenant, id)| {
-                Box::pin(async move { view(&tx.query_opt(&GET, params![*tenant, *id]).await?.ok_or(ABSENT)?) })
-            })
-            .await
+        self.db.read((tenant, id), |tx, (tenant, id)| Box::pin(get(tx, *tenant, *id))).await
     }
 
     /// Tasks, newest first.

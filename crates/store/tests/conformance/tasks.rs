@@ -1,15 +1,15 @@
 //! Tasks, claims and comments: lives, leases, fencing, moves and gates.
 
 use courant_api::work::{
-    Because, ClaimStatus, ClaimView, CommentCreate, TaskClaim, TaskComplete, TaskCreate, TaskPatch, TaskPriority,
-    TaskStatus, TaskView,
+    Because, ClaimStatus, ClaimView, CommentCreate, RunStart, RunStatus, TaskClaim, TaskComplete, TaskCreate,
+    TaskPatch, TaskPriority, TaskStatus, TaskView, VerificationStart,
 };
 use courant_api::{Permission, PrincipalId, Resource, TaskId, WorkspaceId};
-use courant_store::{Change, Error, TaskQuery};
+use courant_store::{Change, Error, RunEnd, TaskQuery, VerificationEnd};
 use serde_json::json;
 
 use crate::cases;
-use crate::world::{Tenant, World, at, denied, not_found, now, payload, types};
+use crate::world::{Tenant, World, at, conflict, denied, not_found, now, payload, types};
 
 cases![
     a_task_is_numbered_changed_and_listed,
@@ -22,6 +22,8 @@ cases![
     rights_are_asked_where_the_task_lies,
     a_gate_holds_claim_and_completion,
     comments_are_kept_and_only_their_length_is_told,
+    runs_are_attempts_under_the_claim_in_force,
+    verifications_that_fail_in_a_row_block_the_task,
     another_tenants_tasks_do_not_exist,
 ];
 
@@ -303,6 +305,73 @@ async fn comments_are_kept_and_only_their_length_is_told(world: World) {
     let told = world.since(&tenant, &begin).await;
     assert_eq!(payload(&told[0])["bodyLength"], 5);
     assert!(!told[0].payload.text().contains("Gr"));
+}
+
+async fn runs_are_attempts_under_the_claim_in_force(world: World) {
+    let tenant = world.tenant().await;
+    let task = task(&world, &tenant, None).await;
+    let held = claim(&world, tenant.change_at(10), task.id, 60).await.unwrap();
+    let begin = world.end(&tenant).await;
+    let start = async |second: i64, fencing_token: i64| {
+        let new = RunStart { claim_id: held.id, fencing_token, agent_revision_id: Some("build-7".into()) };
+        world.store.run_start(tenant.change_at(second), new).await.map(now)
+    };
+    assert!(matches!(start(11, 2).await, Err(Error::StaleFencingToken { newest: 1 })));
+    assert!(matches!(start(70, 1).await, Err(Error::StaleFencingToken { newest: 1 })), "the lease is over");
+    let first = start(11, 1).await.unwrap();
+    conflict(start(12, 1).await.map(courant_store::Changed::Now));
+    assert_eq!(world.store.run_get(tenant.id, first.id).await.unwrap(), (first.clone(), None));
+    let end =
+        async |id, second, how: RunEnd| world.store.run_end(tenant.change_at(second), id, how, None).await.map(now);
+    let waits = RunEnd::Suspended(Some(courant_api::ApprovalId(uuid::Uuid::nil())));
+    not_found(end(first.id, 12, waits).await.map(courant_store::Changed::Now));
+    end(first.id, 12, RunEnd::Suspended(None)).await.unwrap();
+    let second = start(13, 1).await.unwrap();
+    assert_eq!((first.attempt, second.attempt), (1, 2));
+    illegal(end(first.id, 14, RunEnd::Failed).await, "suspended", "fail");
+    end(first.id, 14, RunEnd::Cancelled).await.unwrap();
+    let done = end(second.id, 14, RunEnd::Succeeded { complete_task: true }).await.unwrap();
+    assert_eq!(done.status, RunStatus::Succeeded);
+    assert_eq!(world.store.task_get(tenant.id, task.id).await.unwrap().status, TaskStatus::Completed);
+    let listed = world.store.run_list(tenant.id, task.id, None, 1).await.unwrap();
+    assert_eq!((listed.items, listed.next), (vec![done], Some(second.id.uuid())));
+    let told = world.since(&tenant, &begin).await;
+    let expected = ["run.started", "run.suspended", "run.started", "run.cancelled", "run.succeeded", "task.completed"];
+    assert_eq!(types(&told), expected);
+}
+
+async fn verifications_that_fail_in_a_row_block_the_task(world: World) {
+    let tenant = world.tenant().await;
+    let task = task(&world, &tenant, None).await;
+    claim(&world, tenant.change_at(10), task.id, 60).await.unwrap();
+    let begin = world.end(&tenant).await;
+    let start = async || {
+        let new = VerificationStart { trigger: None, checks: vec!["tests".into()] };
+        world.store.verification_start(tenant.change_at(11), task.id, new).await.map(now)
+    };
+    let failed = || VerificationEnd::Failed { check: "tests".into(), reason: Some("red".into()) };
+    let end = async |id, how: VerificationEnd| {
+        world.store.verification_end(tenant.change_at(12), id, how, None).await.map(now)
+    };
+    let first = start().await.unwrap();
+    conflict(start().await.map(courant_store::Changed::Now));
+    let nothing = VerificationEnd::Passed { artifact_id: Some(courant_api::ArtifactId(uuid::Uuid::nil())) };
+    not_found(end(first.id, nothing).await.map(courant_store::Changed::Now));
+    end(first.id, failed()).await.unwrap();
+    illegal(end(first.id, failed()).await, "failed", "fail");
+    end(start().await.unwrap().id, VerificationEnd::Passed { artifact_id: None }).await.unwrap();
+    for _ in 0..3 {
+        end(start().await.unwrap().id, failed()).await.unwrap();
+    }
+    let blocked = world.store.task_get(tenant.id, task.id).await.unwrap();
+    assert_eq!((blocked.status, blocked.consecutive_failures), (TaskStatus::Blocked, 3));
+    illegal(start().await, "blocked", "verify");
+    let listed = world.store.verification_list(tenant.id, task.id, None, 10).await.unwrap().items;
+    assert_eq!(listed.iter().map(|one| one.attempt).collect::<Vec<_>>(), [5, 4, 3, 2, 1]);
+    let told = world.since(&tenant, &begin).await;
+    assert_eq!(types(&told)[..2], ["task.verification_started", "task.verification_failed"]);
+    let last: Vec<_> = told.iter().rev().take(2).map(|event| event.event_type.as_str()).collect();
+    assert_eq!(last, ["claim.released", "task.verification_failed"]);
 }
 
 async fn another_tenants_tasks_do_not_exist(world: World) {

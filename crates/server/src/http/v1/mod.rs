@@ -9,6 +9,7 @@ mod journal_socket;
 mod list;
 mod notify;
 pub mod operation;
+mod progress;
 mod retention;
 mod roles;
 mod tasks;
@@ -29,6 +30,7 @@ pub fn endpoints() -> Vec<Endpoint<App>> {
     all.extend(identity::endpoints());
     all.extend(roles::endpoints());
     all.extend(tasks::endpoints());
+    all.extend(progress::endpoints());
     all.extend(approvals::endpoints());
     all.extend(retention::endpoints());
     all.extend(operation::endpoints());

@@ -19,7 +19,7 @@ use crate::ops::{Actor, tasks};
 const TASKS: List = List("tasks");
 const COMMENTS: List = List("task-comments");
 
-const ITS_WORKSPACE: &str = "the task's workspace, or the tenant";
+pub(super) const ITS_WORKSPACE: &str = "the task's workspace, or the tenant";
 
 pub(super) fn endpoints() -> Vec<Endpoint<App>> {
     use ErrorCode as E;
@@ -97,9 +97,9 @@ pub(super) fn endpoints() -> Vec<Endpoint<App>> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ByTask {
+pub(super) struct ByTask {
     /// The task's id.
-    id: TaskId,
+    pub id: TaskId,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

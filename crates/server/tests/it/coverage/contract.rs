@@ -110,6 +110,8 @@ fn foreign(kind: &str, theirs: &Things) -> (String, String) {
         "GrantId" => "grant",
         "IdentityBindingId" => "binding",
         "TaskId" => "task",
+        "RunId" => "run",
+        "VerificationId" => "verification",
         "ApprovalId" => "approval",
         "ClaimId" => "claim",
         "RoleId" => "role",

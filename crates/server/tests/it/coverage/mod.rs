@@ -50,6 +50,14 @@ pub async fn things(world: &World, tenant: &Tenant, type_name: &str) -> Things {
     let (task, claimed) =
         (tenant.post("/tasks", &task).await.expect(201), tenant.post("/tasks", &task).await.expect(201));
     let claim = tenant.post(&format!("/tasks/{}:claim", tenant::id(&claimed)), &json!({})).await.expect(200);
+    let run = json!({ "claimId": tenant::id(&claim), "fencingToken": 1 });
+    let run = tenant.post("/runs", &run).await.expect(201);
+    let idle = json!({ "title": "Rest", "workspaceId": workspace });
+    let idle = tenant.post("/tasks", &idle).await.expect(201);
+    let idle = tenant.post(&format!("/tasks/{}:claim", tenant::id(&idle)), &json!({})).await.expect(200);
+    let checks = json!({ "checks": ["tests"] });
+    let verification =
+        tenant.post(&format!("/tasks/{}/verifications", tenant::id(&claimed)), &checks).await.expect(201);
     for principal in [&tenant.principal, &member.id] {
         tenant.assign(&decider, principal, &workspace).await;
     }
@@ -77,6 +85,9 @@ pub async fn things(world: &World, tenant: &Tenant, type_name: &str) -> Things {
         ("event", tenant::id(&event)),
         ("type", type_name.to_owned()),
         ("consumer", "reader".to_owned()),
+        ("run", tenant::id(&run)),
+        ("idle", tenant::id(&idle)),
+        ("verification", tenant::id(&verification)),
         ("approval", tenant::id(&approval)),
         ("decider", decider),
         ("task", tenant::id(&task)),

@@ -182,6 +182,32 @@ routes! {
         Holders(&[need("tasks.update", "workspace:{workspace}")]);
     POST "/api/v1/claims/{id}:release" as "/api/v1/claims/{claim}:release" with "{}" => 200,
         Holders(&[need("tasks.work", "workspace:{workspace}"), need("tasks.update", "workspace:{workspace}")]);
+    GET "/api/v1/runs" as "/api/v1/runs?taskId={task}" => 200,
+        Holders(&[need("tasks.read", "workspace:{workspace}")]);
+    POST "/api/v1/runs" as "/api/v1/runs" with r#"{"claimId":"{idle}","fencingToken":1}"# => 201,
+        Holders(&[need("tasks.work", "workspace:{workspace}")]);
+    GET "/api/v1/runs/{id}" as "/api/v1/runs/{run}" => 200,
+        Holders(&[need("tasks.read", "workspace:{workspace}")]);
+    POST "/api/v1/runs/{id}:succeed" as "/api/v1/runs/{run}:succeed" with r#"{"completeTask":true}"# => 200,
+        Holders(&[need("tasks.work", "workspace:{workspace}")]);
+    POST "/api/v1/runs/{id}:fail" as "/api/v1/runs/{run}:fail" with r#"{"reason":"no disk"}"# => 200,
+        Holders(&[need("tasks.work", "workspace:{workspace}")]);
+    POST "/api/v1/runs/{id}:cancel" as "/api/v1/runs/{run}:cancel" with r#"{"reason":"not now"}"# => 200,
+        Holders(&[need("tasks.work", "workspace:{workspace}")]);
+    POST "/api/v1/runs/{id}:suspend" as "/api/v1/runs/{run}:suspend"
+        with r#"{"reason":"waits","waitingForApprovalId":"{approval}"}"# => 200,
+        Holders(&[need("tasks.work", "workspace:{workspace}")]);
+    GET "/api/v1/tasks/{id}/verifications" as "/api/v1/tasks/{task}/verifications" => 200,
+        Holders(&[need("tasks.read", "workspace:{workspace}")]);
+    POST "/api/v1/tasks/{id}/verifications" as "/api/v1/tasks/{task}/verifications"
+        with r#"{"checks":["tests"]}"# => 201,
+        Holders(&[need("tasks.work", "workspace:{workspace}")]);
+    POST "/api/v1/verifications/{id}:pass" as "/api/v1/verifications/{verification}:pass"
+        with r#"{"results":[{"check":"tests","passed":true}]}"# => 200,
+        Holders(&[need("tasks.work", "workspace:{workspace}")]);
+    POST "/api/v1/verifications/{id}:fail" as "/api/v1/verifications/{verification}:fail"
+        with r#"{"failedCheck":"tests"}"# => 200,
+        Holders(&[need("tasks.work", "workspace:{workspace}")]);
     GET "/api/v1/approvals" as "/api/v1/approvals?workspaceId={workspace}" => 200,
         Holders(&[need("approvals.read", "workspace:{workspace}")]);
     POST "/api/v1/approvals" as "/api/v1/approvals" with r#"{"taskId":"{task}","assignedPrincipalId":"{principal}"}"# => 201,

@@ -13,5 +13,6 @@ mod identity_bindings;
 mod integrations;
 mod operations;
 mod principals;
+mod progress;
 mod tasks;
 mod workspaces;
