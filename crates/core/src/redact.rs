@@ -101,10 +101,13 @@ static ASSIGNMENT: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
+/// What stands for what a rule has found.
+type Replacement = fn(&Captures<'_>) -> String;
+
 /// The text without its secrets. What is redacted stays so: to redact twice is to redact once.
 pub fn redact(text: &str) -> Cow<'_, str> {
     let mut redacted = Cow::Borrowed(text);
-    let rules: [(&Regex, fn(&Captures<'_>) -> String); 6] = [
+    let rules: [(&Regex, Replacement); 6] = [
         (&PEM, |_| REDACTED.to_owned()),
         (&USERINFO, |found| format!("{}{REDACTED}@", before(found))),
         (&HEADER, |found| format!("{}{REDACTED}", before(found))),

@@ -31,6 +31,7 @@ pub(super) fn endpoints() -> Vec<Endpoint<App>> {
                  when that is barred. The first decision counts.",
             )
             .missing("approval")
+            .body_optional()
             .access(Access::On(&[P::ApprovalsDecide], ITS_WORKSPACE))
             .errors(&[E::NotEligible, E::ApprovalAlreadyDecided, E::IdempotencyKeyRequired])
             .etag()

@@ -62,6 +62,7 @@ pub(super) fn endpoints() -> Vec<Endpoint<App>> {
                  the ones before, so that whatever the work touches can refuse a holder who does not know that theirs is over.",
             )
             .missing("task")
+            .body_optional()
             .access(Access::On(&[P::TasksWork], ITS_WORKSPACE))
             .errors(&[E::IllegalTransition, E::GatedByApproval]),
         Endpoint::post("/api/v1/tasks/{id}:complete", complete)
@@ -69,6 +70,7 @@ pub(super) fn endpoints() -> Vec<Endpoint<App>> {
             .summary("Completes a task")
             .description("While the task is claimed it takes the claim's fencing token.")
             .missing("task")
+            .body_optional()
             .access(Access::On(&[P::TasksWork], ITS_WORKSPACE))
             .errors(&[E::IllegalTransition, E::StaleFencingToken, E::GatedByApproval])
             .etag(),
@@ -90,6 +92,7 @@ pub(super) fn endpoints() -> Vec<Endpoint<App>> {
             .summary("Gives a claimed task back")
             .description("Of the caller's own claim it needs `tasks.work` alone.")
             .missing("claim")
+            .body_optional()
             .access(Access::On(&[P::TasksWork, P::TasksUpdate], ITS_WORKSPACE))
             .errors(&[E::IllegalTransition]),
     ]
