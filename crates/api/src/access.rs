@@ -16,6 +16,11 @@ pub const MAX_SUBJECT_CHARS: usize = 255;
 pub const MAX_NAME_CHARS: usize = 200;
 /// How a text without control characters looks.
 pub const LINE_PATTERN: &str = r"^[^\x00-\x1f\x7f-\x9f]*$";
+/// How a text of several lines looks: no control characters but line breaks and tabs.
+pub const PROSE_PATTERN: &str = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$";
+/// The same, with something in it that can be seen.
+pub const SAID_PATTERN: &str =
+    r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$";
 /// How a name looks: it neither begins nor ends with white space and holds no control character.
 pub const NAME_PATTERN: &str = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?$";
 /// Most questions of one `POST /authz:check`.

@@ -51,6 +51,7 @@ error_codes! {
     InvalidRequest = 400, "A parameter, field or header is unknown, missing, of the wrong type or out of range, or the body is not JSON text; the message names it.";
     Unauthenticated = 401, "No credential, or one that is unknown, expired or revoked.";
     PermissionDenied = 403, "The caller lacks the permission on this resource, or the token's scope does not reach it.";
+    NotEligible = 403, "The approval names another principal, or a role that the caller does not hold in its workspace.";
     PurposeRefRequired = 403, "A token for one decision must name it: purpose_ref approval:<id>.";
     OutsidePurpose = 403, "A token for one decision may do nothing else.";
     ReservedEventType = 403, "The type, or its first segment, belongs to the core catalogue.";
@@ -62,6 +63,10 @@ error_codes! {
     IdempotencyInFlight = 409, "The first request with this idempotency key is still running.";
     IncompatibleSchemaVersion = 409, "A new version of an event type may only add optional fields; details name what broke.";
     Conflict = 409, "The resource exists already or its state does not allow this; the message says why.";
+    IllegalTransition = 409, "The entity's state does not allow the wish; details.state and details.wish name both.";
+    StaleFencingToken = 409, "The claim is over, or another one has been made since; details.fencingToken is the task's newest.";
+    GatedByApproval = 409, "A gate holds the task; details.pendingApprovals are the approvals that it waits for.";
+    ApprovalAlreadyDecided = 409, "Somebody has decided, cancelled or let the approval expire before; details.status says which.";
     RetentionBlockedByConsumer = 409, "The prune would pass a consumer that has yet to read; details.consumers name at most 20, the furthest behind first.";
     VersionConflict = 412, "If-Match names another version than the resource has.";
     PayloadTooLarge = 413, "The body exceeds the route's limit.";

@@ -11,10 +11,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub mod access;
+pub mod approvals;
 pub mod catalogue;
 pub mod journal;
 pub mod notify;
+pub mod resources;
 pub mod tenant;
+pub mod work;
 pub mod workspace;
 
 /// The payload of some version of some type.
@@ -119,9 +122,19 @@ impl<P> EventType<P> {
 
 /// Every core type, by family.
 pub fn core_types() -> impl Iterator<Item = &'static CoreType> {
-    [tenant::TYPES, access::TYPES, workspace::TYPES, notify::TYPES, catalogue::TYPES, journal::TYPES]
-        .into_iter()
-        .flatten()
+    [
+        tenant::TYPES,
+        access::TYPES,
+        workspace::TYPES,
+        work::TYPES,
+        approvals::TYPES,
+        resources::TYPES,
+        notify::TYPES,
+        catalogue::TYPES,
+        journal::TYPES,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// The core type of this name.

@@ -72,12 +72,32 @@ ids! {
     RoleAssignmentId,
     /// What binds a login to a principal.
     IdentityBindingId,
-    /// A decision that somebody has to take.
-    ApprovalId,
     /// An API key (its record, never its secret).
     ApiKeyId,
     /// A notification integration: where notifications of a tenant go.
     IntegrationId,
     /// One notification on its way to one integration.
     DeliveryId,
+    /// A piece of work.
+    TaskId,
+    /// The hold of one principal on a task, for a time.
+    ClaimId,
+    /// One attempt at a claimed task.
+    RunId,
+    /// One round of checks on a task.
+    VerificationId,
+    /// A comment on a task.
+    CommentId,
+    /// A decision that somebody has to take.
+    ApprovalId,
+    /// Something that work has made.
+    ArtifactId,
+    /// What work is for.
+    GoalId,
+    /// A rule by which work is made.
+    RuleId,
+    /// A set of work.
+    ProjectId,
+    /// The use of a skill by a task.
+    SkillInvocationId,
 }

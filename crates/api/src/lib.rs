@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 pub mod access;
+pub mod approvals;
 pub mod catalog;
 pub mod cloudevent;
 pub mod cursor;
@@ -17,15 +18,19 @@ pub mod ids;
 pub mod notify;
 pub mod operations;
 pub mod page;
+mod patch;
 pub mod permission;
+pub mod resources;
 pub mod time;
+pub mod work;
 
 pub use cursor::{Cursor, CursorError};
 pub use error::{ErrorBody, ErrorCode};
 pub use event::{Event, EventAppend};
 pub use ids::{
-    ApiKeyId, ApprovalId, DeliveryId, EventId, GrantId, IdentityBindingId, IntegrationId, PrincipalId,
-    RoleAssignmentId, RoleId, TenantId, WorkspaceId,
+    ApiKeyId, ApprovalId, ArtifactId, ClaimId, CommentId, DeliveryId, EventId, GoalId, GrantId, IdentityBindingId,
+    IntegrationId, PrincipalId, ProjectId, RoleAssignmentId, RoleId, RuleId, RunId, SkillInvocationId, TaskId,
+    TenantId, VerificationId, WorkspaceId,
 };
 pub use page::Page;
 pub use permission::{Permission, Resource, Scope};

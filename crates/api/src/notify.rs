@@ -76,7 +76,7 @@ pub struct IntegrationPatch {
     #[schemars(length(max = 20))]
     pub journal_types: Option<Vec<String>>,
     /// Replaces the workspace; null: the whole tenant.
-    #[serde(default, deserialize_with = "maybe_null", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::patch::nullable", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<WorkspaceId>")]
     pub workspace_id: Option<Option<WorkspaceId>>,
     /// Replaces the settings.
@@ -85,16 +85,6 @@ pub struct IntegrationPatch {
     /// Merged into the stored secrets: what is left out stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth_config: Option<Map<String, Value>>,
-}
-
-/// Tells an absent field from a null one.
-#[expect(clippy::option_option, reason = "absent and null differ in a patch")]
-fn maybe_null<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
-where
-    D: serde::Deserializer<'de>,
-    T: Deserialize<'de>,
-{
-    Option::deserialize(deserializer).map(Some)
 }
 
 /// An integration, without its secrets.

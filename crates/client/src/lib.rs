@@ -21,6 +21,7 @@
 #![warn(missing_docs)]
 
 mod access;
+mod approvals;
 mod backoff;
 pub mod engine;
 mod error;
@@ -33,12 +34,15 @@ mod roles;
 mod source;
 #[cfg(test)]
 mod tests;
+mod work;
 
 pub use courant_api as api;
 pub use reqwest::Method;
 
+pub use approvals::ApprovalsQuery;
 pub use error::{ApiError, ClientError, TransportError};
 pub use follow::Follow;
 pub use http::{Client, ClientBuilder, ClientUrl, PageQuery};
 pub use journal::EventsQuery;
 pub use source::JournalSource;
+pub use work::TasksQuery;

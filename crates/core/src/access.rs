@@ -129,6 +129,8 @@ pub fn fits(name: &str, pattern: &str) -> bool {
 pub enum Ceiling {
     /// As far as its principal: API keys.
     None,
+    /// To the one decision that the credential is for, which is confined to it before.
+    Decision,
     /// Up to this scope; without one, nowhere: tokens.
     Scope(Option<Scope>),
 }
@@ -144,6 +146,7 @@ impl Ceiling {
     pub fn admits(self, permission: Permission) -> bool {
         match self {
             Self::None => true,
+            Self::Decision => permission == Permission::ApprovalsDecide,
             Self::Scope(scope) => scope.is_some_and(|scope| permission.scope() <= scope),
         }
     }

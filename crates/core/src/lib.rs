@@ -9,5 +9,7 @@ pub mod access;
 pub mod announce;
 pub mod catalogue;
 pub mod delivery;
+pub mod lifecycle;
 pub mod payload;
 mod pointer;
+pub mod redact;

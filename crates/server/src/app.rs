@@ -155,6 +155,8 @@ impl Authenticate for App {
         let text = credential.ok_or_else(ApiError::unauthenticated)?;
         let credential = if text.starts_with(api_key::MARK) {
             Credential::ApiKey(api_key::hash(text))
+        } else if text.starts_with(api_key::DECISION_MARK) {
+            Credential::DecisionToken(api_key::hash(text))
         } else {
             Credential::Token(self.issuers.verify(text, clock::now()).await?)
         };
@@ -162,7 +164,7 @@ impl Authenticate for App {
     }
 
     fn confine(&self, caller: &Caller, entry: &Entry<'_>) -> Result<(), ApiError> {
-        let Some(purpose) = caller.credential.token().and_then(|token| token.purpose) else { return Ok(()) };
+        let Some(purpose) = caller.purpose else { return Ok(()) };
         match purpose::refusal(purpose, entry.template, entry.path, entry.is_keyed) {
             Some(code) => Err(ApiError::new(code, code.meaning())),
             None => Ok(()),
@@ -200,6 +202,7 @@ impl App {
         }
         let found = match credential {
             Credential::ApiKey(hash) => self.store.caller_by_key(*hash, now).await?,
+            Credential::DecisionToken(hash) => self.store.caller_by_decision_token(*hash, now).await?,
             Credential::Token(token) => {
                 let found = self.store.caller_by_token(Arc::clone(token)).await?;
                 found.filter(|caller| self.issuers.may_speak_for(&token.issuer, caller.tenant_id))

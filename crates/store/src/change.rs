@@ -73,12 +73,24 @@ impl Replayable for courant_api::access::IdentityBindingView {}
 impl Replayable for courant_api::access::RoleView {}
 impl Replayable for courant_api::access::RoleAssignmentView {}
 impl Replayable for courant_api::catalog::EventTypeView {}
+impl Replayable for courant_api::approvals::ApprovalView {}
+impl Replayable for courant_api::work::RunView {}
+impl Replayable for courant_api::work::TaskView {}
+impl Replayable for courant_api::work::VerificationView {}
+impl Replayable for courant_api::work::ClaimView {}
+impl Replayable for courant_api::work::CommentView {}
 impl Replayable for courant_api::notify::RetryResult {}
 impl Replayable for courant_api::operations::JournalPruned {}
 
 impl Replayable for courant_api::access::TenantBootstrapped {
     fn keepable(&self) -> Result<String, Error> {
         to_json(&Self { api_key: None, ..self.clone() })
+    }
+}
+
+impl Replayable for courant_api::approvals::DecisionToken {
+    fn keepable(&self) -> Result<String, Error> {
+        to_json(&Self { token: None, ..self.clone() })
     }
 }
 
@@ -107,6 +119,11 @@ impl Change {
             idempotency: None,
             if_match: None,
         }
+    }
+
+    /// Who makes it: what somebody does is never done by the server itself.
+    pub(crate) fn actor(&self) -> Result<PrincipalId, Error> {
+        self.actor_id.ok_or_else(|| Error::Corrupt("a change of somebody's without anybody".into()))
     }
 
     /// An event of this change.

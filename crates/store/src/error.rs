@@ -1,9 +1,11 @@
 //! What can go wrong in the store, for callers to match on.
 
+use courant_api::approvals::ApprovalStatus;
 use courant_api::operations::ConsumerKind;
-use courant_api::{EventId, Permission, Resource, Timestamp};
+use courant_api::{ApprovalId, EventId, Permission, Resource, Timestamp};
 use courant_core::access::Question;
 use courant_core::catalogue::SchemaFault;
+use courant_core::lifecycle::Illegal;
 use tokio_postgres::error::SqlState;
 
 /// A consumer that retention waits for.
@@ -60,6 +62,24 @@ pub enum Error {
         /// On what.
         resource: Resource,
     },
+    /// The entity's state does not allow the wish.
+    #[error("{0}")]
+    Illegal(Illegal),
+    /// The claim is over, or another one has been made since.
+    #[error("the fencing token is not that of the active claim; the newest is {newest}")]
+    StaleFencingToken {
+        /// The task's newest.
+        newest: i64,
+    },
+    /// A gate holds the task.
+    #[error("the task waits for {} approvals", .0.len())]
+    Gated(Vec<ApprovalId>),
+    /// Somebody has decided before, or the approval was cancelled or has expired.
+    #[error("the approval is {0}")]
+    AlreadyDecided(ApprovalStatus),
+    /// The approval is somebody else's to decide.
+    #[error("the approval is not the caller's to decide")]
+    NotEligible,
     /// The scopes of the caller's token do not reach this permission, whatever its principal holds.
     #[error("the token's scopes do not reach {0}; {scope} does", scope = .0.scope().as_str())]
     BeyondScope(Permission),

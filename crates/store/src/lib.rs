@@ -13,6 +13,7 @@ mod journal;
 mod notify;
 mod servers;
 mod twin;
+mod work;
 
 pub use access::{Authority, Caller, Credential, Decisions, KeyDraft, Page, PageKey, Rights, Token};
 pub use catalogue::CurrentType;
@@ -22,6 +23,7 @@ pub use error::{Blocker, Error};
 pub use journal::{AppendOutcome, EventDraft, EventQuery, Position, ScanBatch, Start, TailBatch, TailEvent};
 pub use journal::{DatabaseFacts, Held, PRUNE_BATCH, PruneRequest, PruneStep, RetentionState, WhenBlocked};
 pub use notify::{Announced, Claim, Claimed, Dead, Edit, Edited, Integration, Lanes, Mark, Outcome, Place};
+pub use work::{ApprovalQuery, Decision, DecisionTokenDraft, RunEnd, TaskQuery, VerificationEnd};
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -175,7 +177,13 @@ fn all_statements() -> impl Iterator<Item = &'static db::Statement> {
         servers::STATEMENTS,
         twin::STATEMENTS,
     ];
-    nouns.into_iter().flatten().copied().chain(access::statements()).chain(notify::statements())
+    nouns
+        .into_iter()
+        .flatten()
+        .copied()
+        .chain(access::statements())
+        .chain(notify::statements())
+        .chain(work::all_statements())
 }
 
 /// Where a test holds a PostgreSQL unit of work: after its events are written and before it commits.

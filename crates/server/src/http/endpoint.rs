@@ -148,6 +148,11 @@ impl<A> Endpoint<A> {
         self
     }
 
+    /// Whether an absent body is read as `{}`.
+    pub fn is_body_optional(&self) -> bool {
+        self.route.body_optional
+    }
+
     /// Another code than `invalid_body` for JSON that cannot be kept, by the JSON pointer of the first fault.
     pub fn payload_faults(mut self, code: fn(&str) -> Option<ErrorCode>) -> Self {
         self.route.payload_faults = code;

@@ -77,11 +77,11 @@ async fn a_token_says_who_until_when_how_far_and_what_for() {
         (json!({ "scope": "control-plane:read", "acr": "channel:No such" }), read, None, None),
         (
             json!({ "scope": "control-plane:decide control-plane:admin", "purpose_ref": format!("approval:{approval}") }),
-            Ceiling::Scope(None),
+            Ceiling::Decision,
             Some(Purpose::Approval(approval.parse().unwrap())),
             None,
         ),
-        (json!({ "scope": "control-plane:decide" }), Ceiling::Scope(None), Some(Purpose::Unnamed), None),
+        (json!({ "scope": "control-plane:decide" }), Ceiling::Decision, Some(Purpose::Unnamed), None),
     ] {
         let token = s.verify(&s.issuer.token(&s.key, seconds(), claims.clone())).await.unwrap();
         assert_eq!((token.issuer.as_str(), token.subject.as_str()), (s.issuer.name().as_str(), "ada@example.com"));

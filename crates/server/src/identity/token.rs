@@ -172,7 +172,7 @@ fn judge(claims: Claims, settings: &IssuerSettings, now: Timestamp) -> Result<To
     let scopes: Vec<&str> = scope_words.chain(claims.scp.iter().flat_map(OneOrMany::iter)).collect();
     let purpose = scopes.contains(&Scope::DECIDE).then(|| purpose(claims.purpose_ref.as_deref()));
     // A token for one decision wins over its other scopes: it may do nothing else.
-    let ceiling = if purpose.is_some() { Ceiling::Scope(None) } else { Ceiling::of(scopes) };
+    let ceiling = if purpose.is_some() { Ceiling::Decision } else { Ceiling::of(scopes) };
     let channel = claims.acr.as_deref().and_then(|acr| acr.strip_prefix("channel:"));
     let channel = channel.filter(|name| is_channel(name)).map(str::to_owned);
     Ok(Token { issuer: claims.iss, subject: claims.sub, expires_at, ceiling, purpose, channel })

@@ -13,6 +13,20 @@ impl From<Error> for ApiError {
         match error {
             Error::NotFound(what) => Self::not_found(what),
             Error::Conflict(message) => Self::new(ErrorCode::Conflict, message),
+            Error::Illegal(illegal) => Self::new(ErrorCode::IllegalTransition, text)
+                .detail("state", illegal.state)
+                .detail("wish", illegal.wish),
+            Error::StaleFencingToken { newest } => {
+                Self::new(ErrorCode::StaleFencingToken, text).detail("fencingToken", newest)
+            }
+            Error::Gated(approvals) => {
+                let pending: Vec<_> = approvals.iter().map(ToString::to_string).collect();
+                Self::new(ErrorCode::GatedByApproval, text).detail("pendingApprovals", pending)
+            }
+            Error::AlreadyDecided(status) => {
+                Self::new(ErrorCode::ApprovalAlreadyDecided, text).detail("status", status.as_str())
+            }
+            Error::NotEligible => Self::new(ErrorCode::NotEligible, text),
             Error::Denied { .. } | Error::BeyondScope(_) => Self::new(ErrorCode::PermissionDenied, text),
             Error::Undecided(_) => Self::authorization_unavailable(text),
             Error::VersionConflict { current } => {

@@ -3,15 +3,18 @@
 //! Routes, commands and workers all call these; none of them has rules of its own.
 
 pub mod access;
+pub mod approvals;
 pub mod catalogue;
 mod error;
 mod gate;
 pub mod identity;
 pub mod journal;
 pub mod notify;
+pub mod progress;
 pub mod retention;
 pub mod roles;
 pub mod stream;
+pub mod tasks;
 mod text;
 
 use gate::{decided, found_any, require, require_any, require_one_of};

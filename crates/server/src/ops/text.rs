@@ -24,3 +24,17 @@ pub(super) fn line(pointer: &str, text: &str, max: usize) -> Result<(), ApiError
     }
     Ok(())
 }
+
+/// At most `max` characters, with line breaks and tabs but no other control character.
+pub(super) fn prose(pointer: &str, text: &str, max: usize) -> Result<(), ApiError> {
+    if text.chars().count() > max {
+        return Err(ApiError::invalid_field(pointer, &format!("must have at most {max} characters")));
+    }
+    if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
+        return Err(ApiError::invalid_field(
+            pointer,
+            "must not hold control characters other than line breaks and tabs",
+        ));
+    }
+    Ok(())
+}

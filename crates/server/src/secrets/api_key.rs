@@ -10,6 +10,9 @@ use zeroize::Zeroizing;
 /// What every API key starts with, so that people and scanners recognise one.
 pub const MARK: &str = "cak_";
 
+/// What every token for one decision starts with.
+pub const DECISION_MARK: &str = "cdt_";
+
 /// Letters and digits without 0, O, I and l, which are taken for one another.
 const ALPHABET: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 
@@ -36,9 +39,14 @@ impl fmt::Debug for ApiKeySecret {
 
 /// A new key.
 pub fn generate() -> ApiKeySecret {
-    let mut key = Zeroizing::new(String::with_capacity(MARK.len() + SYMBOLS));
-    key.push_str(MARK);
-    while key.len() < MARK.len() + SYMBOLS {
+    generate_marked(MARK)
+}
+
+/// A new secret with this mark.
+pub fn generate_marked(mark: &str) -> ApiKeySecret {
+    let mut key = Zeroizing::new(String::with_capacity(mark.len() + SYMBOLS));
+    key.push_str(mark);
+    while key.len() < mark.len() + SYMBOLS {
         let [byte] = super::random();
         // 232 is four times 58: bytes above it would favour the first symbols.
         if byte < 232 {

@@ -3,6 +3,7 @@
 mod announcer;
 mod deliver;
 mod dispatch;
+mod due;
 mod lanes;
 mod notifier;
 mod prune;
@@ -40,6 +41,7 @@ pub fn start(app: &Arc<App>, server: Uuid, limits: Limits) -> Workers {
         app.live.follow(&app.store, &app.stop).await
     });
     deliver::start(&mut workers, app, server, alive, limits);
+    due::start(&mut workers);
     prune::start(&mut workers);
     sweep::start(&mut workers, app, limits);
     workers

@@ -58,6 +58,8 @@ impl Store {
                         rights: Rights::new(authority, tenant_id, principal_id, grants).below(token.ceiling),
                         credential: Credential::Token(Arc::clone(token)),
                         expires_at: Some(token.expires_at),
+                        purpose: token.purpose,
+                        channel: token.channel.clone(),
                     }))
                 })
             })

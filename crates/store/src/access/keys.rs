@@ -70,7 +70,15 @@ impl Store {
                     let grants = grants::of(tx, tenant_id, principal_id).await?;
                     let rights = Rights::new(authority, tenant_id, principal_id, grants);
                     let credential = Credential::ApiKey(*hash);
-                    Ok(Some(Caller { tenant_id, principal_id, rights, credential, expires_at }))
+                    Ok(Some(Caller {
+                        tenant_id,
+                        principal_id,
+                        rights,
+                        credential,
+                        expires_at,
+                        purpose: None,
+                        channel: None,
+                    }))
                 })
             })
             .await

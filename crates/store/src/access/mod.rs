@@ -3,9 +3,9 @@
 mod bindings;
 pub(crate) mod grants;
 mod keys;
-mod principals;
+pub(crate) mod principals;
 mod rights;
-mod roles;
+pub(crate) mod roles;
 pub(crate) mod tenants;
 pub(crate) mod workspaces;
 
@@ -49,6 +49,8 @@ pub enum Credential {
     ApiKey([u8; 32]),
     /// A token that was verified.
     Token(Arc<Token>),
+    /// The hash of a token for one decision.
+    DecisionToken([u8; 32]),
 }
 
 /// What a verified token says of its bearer.
@@ -68,16 +70,6 @@ pub struct Token {
     pub channel: Option<String>,
 }
 
-impl Credential {
-    /// The token, when it is one.
-    pub fn token(&self) -> Option<&Token> {
-        match self {
-            Self::ApiKey(_) => None,
-            Self::Token(token) => Some(token),
-        }
-    }
-}
-
 /// Who makes a request, and what they may do.
 #[derive(Clone, Debug)]
 pub struct Caller {
@@ -91,6 +83,10 @@ pub struct Caller {
     pub credential: Credential,
     /// When that ends by itself.
     pub expires_at: Option<Timestamp>,
+    /// The one thing that it is for, if it is for one.
+    pub purpose: Option<Purpose>,
+    /// The channel through which they act.
+    pub channel: Option<String>,
 }
 
 impl Caller {
@@ -102,7 +98,7 @@ impl Caller {
     /// What their requests are counted under: one value for one credential.
     pub fn throttle_key(&self) -> [u8; 32] {
         match &self.credential {
-            Credential::ApiKey(hash) => *hash,
+            Credential::ApiKey(hash) | Credential::DecisionToken(hash) => *hash,
             // One login is one credential, however many tokens it asks its issuer for.
             Credential::Token(token) => {
                 let digest = Sha256::new().chain_update(&token.issuer).chain_update([0]).chain_update(&token.subject);
@@ -139,7 +135,7 @@ impl<T> Page<T> {
 }
 
 /// The id below which a page begins.
-fn before(key: PageKey) -> Uuid {
+pub(crate) fn before(key: PageKey) -> Uuid {
     key.unwrap_or(Uuid::max())
 }
 
@@ -149,7 +145,7 @@ pub(crate) fn place(workspace: Option<WorkspaceId>) -> Resource {
 }
 
 /// Reads a text column into one of the contract's closed sets.
-fn parsed<T: serde::de::DeserializeOwned>(text: String, what: &str) -> Result<T, Error> {
+pub(crate) fn parsed<T: serde::de::DeserializeOwned>(text: String, what: &str) -> Result<T, Error> {
     serde_json::from_value(serde_json::Value::String(text)).map_err(|_| Error::Corrupt(what.to_owned()))
 }
 

@@ -32,7 +32,7 @@ fn view(row: &Row) -> Result<PrincipalView, Error> {
 }
 
 /// That the principal exists in the tenant.
-pub(super) async fn exists(tx: &mut Tx, tenant: TenantId, id: PrincipalId) -> Result<(), Error> {
+pub(crate) async fn exists(tx: &mut Tx, tenant: TenantId, id: PrincipalId) -> Result<(), Error> {
     tx.query_opt(&GET, params![tenant, id]).await?.map(|_| ()).ok_or(Error::NotFound("principal"))
 }
 

@@ -57,6 +57,16 @@ impl Rights {
         Self { ceiling, ..self }
     }
 
+    /// Whose tenant's.
+    pub fn tenant_id(&self) -> TenantId {
+        self.tenant_id
+    }
+
+    /// Whose.
+    pub fn principal_id(&self) -> PrincipalId {
+        self.principal_id
+    }
+
     /// The grants.
     pub fn grants(&self) -> &[Grant] {
         &self.grants

@@ -29,6 +29,7 @@ statements! { "roles":
     ASSIGNMENT_LOCK = "SELECT id, role_id, principal_id, workspace_id, created_at FROM role_assignment
         WHERE tenant_id = $1 AND role_id = $2 AND id = $3 {for update}";
     REVOKE = "DELETE FROM role_assignment WHERE tenant_id = $1 AND id = $2";
+    HELD = "SELECT workspace_id FROM role_assignment WHERE tenant_id = $1 AND role_id = $2 AND principal_id = $3";
     // Whoever has the role anywhere, principal by principal.
     HAVING = "SELECT p.id, p.kind, p.display_name, p.status, a.workspace_id, a.id FROM role_assignment a
         JOIN principal p ON p.tenant_id = a.tenant_id AND p.id = a.principal_id
@@ -68,6 +69,32 @@ async fn get(tx: &mut Tx, tenant: TenantId, id: RoleId) -> Result<RoleView, Erro
 /// added behind the back of who assigned the role.
 pub(super) async fn lock(tx: &mut Tx, tenant: TenantId, id: RoleId) -> Result<RoleView, Error> {
     view(&tx.query_opt(&LOCK, params![tenant, id]).await?.ok_or(ABSENT)?)
+}
+
+/// That the role exists in the tenant.
+pub(crate) async fn exists(tx: &mut Tx, tenant: TenantId, id: RoleId) -> Result<(), Error> {
+    get(tx, tenant, id).await.map(|_| ())
+}
+
+/// Whether a principal holds a role at a place: there, on something above, or on the tenant. The rule of
+/// [`Store::role_holders`].
+pub(crate) async fn holds(
+    tx: &mut Tx,
+    tenant: TenantId,
+    id: RoleId,
+    principal: PrincipalId,
+    at: Option<WorkspaceId>,
+) -> Result<bool, Error> {
+    let path = match at {
+        Some(workspace) => workspaces::path(tx, tenant, workspace).await?,
+        None => Vec::new(),
+    };
+    for row in tx.query(&HELD, params![tenant, id, principal]).await? {
+        if covers(row.get(0)?, &path) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn told(assignment: &RoleAssignmentView) -> RoleAssignmentChange {

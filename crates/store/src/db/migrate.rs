@@ -30,6 +30,7 @@ migrations! {
     4 "0004_retention";
     5 "0005_roles";
     6 "0006_identity";
+    7 "0007_work";
 }
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS schema_migration \

@@ -3,8 +3,9 @@
 use std::error::Error as StdError;
 
 use courant_api::{
-    ApiKeyId, DeliveryId, EventId, GrantId, IdentityBindingId, IntegrationId, PrincipalId, RoleAssignmentId, RoleId,
-    TenantId, Timestamp, WorkspaceId,
+    ApiKeyId, ApprovalId, ArtifactId, ClaimId, CommentId, DeliveryId, EventId, GoalId, GrantId, IdentityBindingId,
+    IntegrationId, PrincipalId, ProjectId, RoleAssignmentId, RoleId, RuleId, RunId, SkillInvocationId, TaskId,
+    TenantId, Timestamp, VerificationId, WorkspaceId,
 };
 use rusqlite::types::{Null, ToSql as LiteToSql, ToSqlOutput, ValueRef};
 use tokio_postgres::types::private::BytesMut;
@@ -224,5 +225,16 @@ ids!(
     RoleAssignmentId,
     ApiKeyId,
     IntegrationId,
-    DeliveryId
+    DeliveryId,
+    TaskId,
+    ClaimId,
+    RunId,
+    VerificationId,
+    CommentId,
+    ApprovalId,
+    ArtifactId,
+    GoalId,
+    RuleId,
+    ProjectId,
+    SkillInvocationId
 );

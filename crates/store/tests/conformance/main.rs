@@ -7,6 +7,7 @@
 
 mod announce;
 mod append;
+mod approvals;
 mod bindings;
 mod catalogue;
 mod filters;
@@ -30,6 +31,7 @@ mod seam;
 mod servers;
 mod starts;
 mod tail;
+mod tasks;
 mod tenancy;
 mod workspaces;
 mod world;
@@ -64,6 +66,7 @@ pub(crate) use cases;
 const NOUNS: &[&[Case]] = &[
     announce::CASES,
     append::CASES,
+    approvals::CASES,
     bindings::CASES,
     catalogue::CASES,
     filters::CASES,
@@ -85,6 +88,7 @@ const NOUNS: &[&[Case]] = &[
     servers::CASES,
     starts::CASES,
     tail::CASES,
+    tasks::CASES,
     tenancy::CASES,
     workspaces::CASES,
 ];

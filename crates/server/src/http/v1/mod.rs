@@ -1,6 +1,7 @@
 //! The routes: for each its line, its handler and its documentation, side by side.
 
 mod access;
+mod approvals;
 mod catalogue;
 mod identity;
 mod journal;
@@ -8,8 +9,10 @@ mod journal_socket;
 mod list;
 mod notify;
 pub mod operation;
+mod progress;
 mod retention;
 mod roles;
+mod tasks;
 
 use crate::app::App;
 use crate::http::{Endpoint, Reply};
@@ -26,6 +29,9 @@ pub fn endpoints() -> Vec<Endpoint<App>> {
     all.extend(access::endpoints());
     all.extend(identity::endpoints());
     all.extend(roles::endpoints());
+    all.extend(tasks::endpoints());
+    all.extend(progress::endpoints());
+    all.extend(approvals::endpoints());
     all.extend(retention::endpoints());
     all.extend(operation::endpoints());
     all

@@ -115,6 +115,9 @@ async fn the_permissions_that_a_route_names_are_enough(world: &World) {
         let places: Vec<_> = needs.iter().map(|need| fill(need.on, &things)).collect();
         let grants: Vec<_> = needs.iter().zip(&places).map(|(need, on)| (need.permission, on.as_str())).collect();
         let member = tenant.member(&grants).await;
+        if route.decides() {
+            tenant.assign(&things["decider"], &member.id, &things["workspace"]).await;
+        }
         let reply = route.request(&member, &things).await;
         assert_eq!(reply.status, route.status, "{} {}: {}", route.method, route.template, reply.text());
     }

@@ -109,6 +109,11 @@ fn foreign(kind: &str, theirs: &Things) -> (String, String) {
         "ApiKeyId" => "key",
         "GrantId" => "grant",
         "IdentityBindingId" => "binding",
+        "TaskId" => "task",
+        "RunId" => "run",
+        "VerificationId" => "verification",
+        "ApprovalId" => "approval",
+        "ClaimId" => "claim",
         "RoleId" => "role",
         "RoleAssignmentId" => "assignment",
         "WorkspaceId" => "workspace",
@@ -162,12 +167,21 @@ fn put(body: &mut Value, pointer: &str, value: &str) {
     *at = value.into();
 }
 
+/// Whether the body of an operation must have a field.
+fn is_required(described: &Value, field: &str) -> bool {
+    let schema = &described["requestBody"]["content"]["application/json"]["schema"];
+    let name = schema["$ref"].as_str().map(|target| target.rsplit('/').next().unwrap());
+    let schema = name.map_or(schema, |name| &DOCUMENT["components"]["schemas"][name]);
+    schema["required"].as_array().into_iter().flatten().any(|required| required == field)
+}
+
 /// The same body without the other ids beside this one: some fields exclude one another.
-fn alone(body: &mut Value, pointer: &str, ids: &[(Place, String)]) {
+fn alone(body: &mut Value, pointer: &str, ids: &[(Place, String)], described: &Value) {
     let (parent, own) = pointer.rsplit_once('/').unwrap();
     let excluded = |name: &str| {
         let place = Place::Body(format!("{parent}/{name}"));
-        name != own && ids.iter().any(|(at, kind)| *at == place && kind != "Resource")
+        let needed = parent.is_empty() && is_required(described, name);
+        name != own && !needed && ids.iter().any(|(at, kind)| *at == place && kind != "Resource")
     };
     if let Some(fields) = body.pointer_mut(parent).and_then(Value::as_object_mut) {
         fields.retain(|name, _| !excluded(name));
@@ -259,7 +273,7 @@ async fn an_id_of_another_tenant_is_answered_as_one_that_does_not_exist(world: &
                 }
                 let mut answer = raw(&mine, route.method, &target, body.as_ref()).await;
                 if let (400, Place::Body(pointer), Some(body)) = (answer.0, place, &mut body) {
-                    alone(body, pointer, &all);
+                    alone(body, pointer, &all, described);
                     answer = raw(&mine, route.method, &target, Some(body)).await;
                 }
                 // Only a question that may be asked about anything repeats what it was asked.

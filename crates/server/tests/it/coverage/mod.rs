@@ -35,6 +35,8 @@ pub async fn things(world: &World, tenant: &Tenant, type_name: &str) -> Things {
     tenant.register(&[type_name]).await;
     let role = json!({ "key": format!("role-{type_name}"), "name": "Role", "workspaceId": workspace });
     let role = tenant::id(&tenant.post("/roles", &role).await.expect(201));
+    let decider = json!({ "key": format!("decider-{type_name}"), "name": "Decider", "workspaceId": workspace });
+    let decider = tenant::id(&tenant.post("/roles", &decider).await.expect(201));
     let assignment = json!({ "principalId": member.id, "workspaceId": workspace });
     let assignment = tenant.post(&format!("/roles/{role}/assignments"), &assignment).await.expect(201);
     let name = format!("ops-{type_name}");
@@ -44,6 +46,24 @@ pub async fn things(world: &World, tenant: &Tenant, type_name: &str) -> Things {
         tenant.deliveries().await.into_iter().find(|d| d["integrationName"] == name.as_str())
     })
     .await;
+    let task = json!({ "title": "Renew the certificate", "workspaceId": workspace });
+    let (task, claimed) =
+        (tenant.post("/tasks", &task).await.expect(201), tenant.post("/tasks", &task).await.expect(201));
+    let claim = tenant.post(&format!("/tasks/{}:claim", tenant::id(&claimed)), &json!({})).await.expect(200);
+    let run = json!({ "claimId": tenant::id(&claim), "fencingToken": 1 });
+    let run = tenant.post("/runs", &run).await.expect(201);
+    let idle = json!({ "title": "Rest", "workspaceId": workspace });
+    let idle = tenant.post("/tasks", &idle).await.expect(201);
+    let idle = tenant.post(&format!("/tasks/{}:claim", tenant::id(&idle)), &json!({})).await.expect(200);
+    let checks = json!({ "checks": ["tests"] });
+    let verification =
+        tenant.post(&format!("/tasks/{}/verifications", tenant::id(&claimed)), &checks).await.expect(201);
+    for principal in [&tenant.principal, &member.id] {
+        tenant.assign(&decider, principal, &workspace).await;
+    }
+    let approval = json!({ "taskId": tenant::id(&claimed), "requiredRoleId": decider });
+    let requester = tenant.member(&[("approvals.request", "tenant")]).await;
+    let approval = requester.post("/approvals", &approval).await.expect(201);
     let cursor = tenant.end().await;
     let soon = courant_server::clock::now().plus_micros(3_600_000_000).to_string();
     tenant.put("/consumers/reader", &json!({ "cursor": cursor, "expiresAt": soon })).await.expect(200);
@@ -65,6 +85,13 @@ pub async fn things(world: &World, tenant: &Tenant, type_name: &str) -> Things {
         ("event", tenant::id(&event)),
         ("type", type_name.to_owned()),
         ("consumer", "reader".to_owned()),
+        ("run", tenant::id(&run)),
+        ("idle", tenant::id(&idle)),
+        ("verification", tenant::id(&verification)),
+        ("approval", tenant::id(&approval)),
+        ("decider", decider),
+        ("task", tenant::id(&task)),
+        ("claim", tenant::id(&claim)),
         ("cursor", cursor),
         ("soon", soon),
         ("unused", format!("u{}", no_such_id())),
@@ -80,6 +107,11 @@ pub fn fill(text: &str, things: &Things) -> String {
 impl Route {
     pub fn method(&self) -> Method {
         self.method.parse().unwrap()
+    }
+
+    /// Whether it asks a caller to be one whom the approval names.
+    pub fn decides(&self) -> bool {
+        self.template.ends_with(":approve") || self.template.ends_with(":reject")
     }
 
     /// Whether the sample request names this thing.

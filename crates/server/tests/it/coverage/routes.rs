@@ -163,6 +163,67 @@ routes! {
         OneOf(&[need("org.read", "workspace:{workspace}"), need("principals.read", "workspace:{workspace}")]);
     POST "/api/v1/authz:check" as "/api/v1/authz:check"
         with r#"{"checks":[{"permission":"events.read","resource":"workspace:{workspace}"}]}"# => 200, Caller;
+    GET "/api/v1/tasks" as "/api/v1/tasks?workspaceId={workspace}" => 200,
+        Holders(&[need("tasks.read", "workspace:{workspace}")]);
+    POST "/api/v1/tasks" as "/api/v1/tasks"
+        with r#"{"title":"Task","workspaceId":"{workspace}","assigneeId":"{principal}"}"# => 201,
+        Holders(&[need("tasks.create", "workspace:{workspace}")]);
+    GET "/api/v1/tasks/{id}" as "/api/v1/tasks/{task}" => 200,
+        Holders(&[need("tasks.read", "workspace:{workspace}")]);
+    PATCH "/api/v1/tasks/{id}" as "/api/v1/tasks/{task}" with r#"{"title":"Other"}"# => 200,
+        Holders(&[need("tasks.update", "workspace:{workspace}")]);
+    POST "/api/v1/tasks/{id}:claim" as "/api/v1/tasks/{task}:claim" with "{}" => 200,
+        Holders(&[need("tasks.work", "workspace:{workspace}")]);
+    POST "/api/v1/tasks/{id}:complete" as "/api/v1/tasks/{task}:complete" with "{}" => 200,
+        Holders(&[need("tasks.work", "workspace:{workspace}")]);
+    GET "/api/v1/tasks/{id}/comments" as "/api/v1/tasks/{task}/comments" => 200,
+        Holders(&[need("tasks.read", "workspace:{workspace}")]);
+    POST "/api/v1/tasks/{id}/comments" as "/api/v1/tasks/{task}/comments" with r#"{"body":"Done soon."}"# => 201,
+        Holders(&[need("tasks.update", "workspace:{workspace}")]);
+    POST "/api/v1/claims/{id}:release" as "/api/v1/claims/{claim}:release" with "{}" => 200,
+        Holders(&[need("tasks.work", "workspace:{workspace}"), need("tasks.update", "workspace:{workspace}")]);
+    GET "/api/v1/runs" as "/api/v1/runs?taskId={task}" => 200,
+        Holders(&[need("tasks.read", "workspace:{workspace}")]);
+    POST "/api/v1/runs" as "/api/v1/runs" with r#"{"claimId":"{idle}","fencingToken":1}"# => 201,
+        Holders(&[need("tasks.work", "workspace:{workspace}")]);
+    GET "/api/v1/runs/{id}" as "/api/v1/runs/{run}" => 200,
+        Holders(&[need("tasks.read", "workspace:{workspace}")]);
+    POST "/api/v1/runs/{id}:succeed" as "/api/v1/runs/{run}:succeed" with r#"{"completeTask":true}"# => 200,
+        Holders(&[need("tasks.work", "workspace:{workspace}")]);
+    POST "/api/v1/runs/{id}:fail" as "/api/v1/runs/{run}:fail" with r#"{"reason":"no disk"}"# => 200,
+        Holders(&[need("tasks.work", "workspace:{workspace}")]);
+    POST "/api/v1/runs/{id}:cancel" as "/api/v1/runs/{run}:cancel" with r#"{"reason":"not now"}"# => 200,
+        Holders(&[need("tasks.work", "workspace:{workspace}")]);
+    POST "/api/v1/runs/{id}:suspend" as "/api/v1/runs/{run}:suspend"
+        with r#"{"reason":"waits","waitingForApprovalId":"{approval}"}"# => 200,
+        Holders(&[need("tasks.work", "workspace:{workspace}")]);
+    GET "/api/v1/tasks/{id}/verifications" as "/api/v1/tasks/{task}/verifications" => 200,
+        Holders(&[need("tasks.read", "workspace:{workspace}")]);
+    POST "/api/v1/tasks/{id}/verifications" as "/api/v1/tasks/{task}/verifications"
+        with r#"{"checks":["tests"]}"# => 201,
+        Holders(&[need("tasks.work", "workspace:{workspace}")]);
+    POST "/api/v1/verifications/{id}:pass" as "/api/v1/verifications/{verification}:pass"
+        with r#"{"results":[{"check":"tests","passed":true}]}"# => 200,
+        Holders(&[need("tasks.work", "workspace:{workspace}")]);
+    POST "/api/v1/verifications/{id}:fail" as "/api/v1/verifications/{verification}:fail"
+        with r#"{"failedCheck":"tests"}"# => 200,
+        Holders(&[need("tasks.work", "workspace:{workspace}")]);
+    GET "/api/v1/approvals" as "/api/v1/approvals?workspaceId={workspace}" => 200,
+        Holders(&[need("approvals.read", "workspace:{workspace}")]);
+    POST "/api/v1/approvals" as "/api/v1/approvals" with r#"{"taskId":"{task}","assignedPrincipalId":"{principal}"}"# => 201,
+        Holders(&[need("approvals.request", "workspace:{workspace}")]);
+    GET "/api/v1/approvals/{id}" as "/api/v1/approvals/{approval}" => 200,
+        Holders(&[need("approvals.read", "workspace:{workspace}")]);
+    POST "/api/v1/approvals/{id}:approve" as "/api/v1/approvals/{approval}:approve" with "{}" => 200,
+        Holders(&[need("approvals.decide", "workspace:{workspace}")]);
+    POST "/api/v1/approvals/{id}:reject" as "/api/v1/approvals/{approval}:reject" with "{}" => 200,
+        Holders(&[need("approvals.decide", "workspace:{workspace}")]);
+    POST "/api/v1/approvals/{id}:cancel" as "/api/v1/approvals/{approval}:cancel" => 200,
+        Holders(&[need("approvals.manage", "workspace:{workspace}")]);
+    POST "/api/v1/approvals/{id}/decision-tokens" as "/api/v1/approvals/{approval}/decision-tokens"
+        with r#"{"principalId":"{principal}","channel":"slack"}"# => 201,
+        Holders(&[need("approvals.manage", "workspace:{workspace}")]);
+    GET "/api/v1/me/approvals" as "/api/v1/me/approvals" => 200, Caller;
     GET "/api/v1/operations/journal" as "/api/v1/operations/journal" => 200,
         Holders(&[need("operations.read", "tenant")]);
     POST "/api/v1/operations/journal:prune" as "/api/v1/operations/journal:prune"

@@ -87,6 +87,12 @@ impl Tenant {
         id(&self.post("/identity-bindings", &body).await.expect(201))
     }
 
+    /// Assigns a role to a principal within a workspace.
+    pub async fn assign(&self, role: &str, principal: &str, workspace: &str) {
+        let body = json!({ "principalId": principal, "workspaceId": workspace });
+        self.post(&format!("/roles/{role}/assignments"), &body).await.expect(201);
+    }
+
     /// A new workspace.
     pub async fn workspace(&self, parent: Option<&str>) -> String {
         let mut body = json!({ "name": "workspace" });

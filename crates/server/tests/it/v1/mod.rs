@@ -1,6 +1,7 @@
 //! The routes of version 1, a file a resource.
 
 mod api_keys;
+mod approvals;
 mod bootstrap;
 mod consumers;
 mod deliveries;
@@ -12,4 +13,6 @@ mod identity_bindings;
 mod integrations;
 mod operations;
 mod principals;
+mod progress;
+mod tasks;
 mod workspaces;

@@ -1,0 +1,61 @@
+//! Work: tasks, who has claimed them, and what is said about them.
+//!
+//! Whatever changes a task or something of it locks the task's row first, so that claims, gates and ends of leases come one
+//! after another.
+
+mod approvals;
+mod claims;
+mod comments;
+mod decision_tokens;
+mod gates;
+mod others;
+mod runs;
+mod tasks;
+mod verifications;
+
+use courant_core::lifecycle::Illegal;
+use courant_core::redact::redact_and_cut;
+
+use crate::Error;
+
+#[cfg(feature = "testing")]
+use crate::db::Statement;
+
+pub use approvals::{ApprovalQuery, Decision};
+pub use decision_tokens::DecisionTokenDraft;
+pub use runs::RunEnd;
+pub use tasks::TaskQuery;
+pub use verifications::VerificationEnd;
+
+/// Longest text in an event, in characters.
+const TOLD_CHARS: usize = 1_000;
+
+/// Every statement of this part.
+#[cfg(feature = "testing")]
+pub(crate) fn all_statements() -> impl Iterator<Item = &'static Statement> {
+    [
+        runs::STATEMENTS,
+        verifications::STATEMENTS,
+        others::STATEMENTS,
+        approvals::STATEMENTS,
+        decision_tokens::STATEMENTS,
+        claims::STATEMENTS,
+        comments::STATEMENTS,
+        gates::STATEMENTS,
+        tasks::STATEMENTS,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
+}
+
+impl From<Illegal> for Error {
+    fn from(illegal: Illegal) -> Self {
+        Self::Illegal(illegal)
+    }
+}
+
+/// A text as an event may tell it.
+fn told(text: &str) -> String {
+    redact_and_cut(text, TOLD_CHARS)
+}
