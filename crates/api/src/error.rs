@@ -52,7 +52,7 @@ error_codes! {
     Unauthenticated = 401, "No credential, or one that is unknown, expired or revoked.";
     PermissionDenied = 403, "The caller lacks the permission on this resource, or the token's scope does not reach it.";
     NotEligible = 403, "The approval names another principal, or a role that the caller does not hold in its workspace.";
-    PurposeRefRequired = 403, "A token for one decision must name it: purpose_ref approval:<id>.";
+    PurposeRefRequired = 403, "A token for one decision must name it: `purpose_ref` `approval:<id>`.";
     OutsidePurpose = 403, "A token for one decision may do nothing else.";
     ReservedEventType = 403, "The type, or its first segment, belongs to the core catalogue.";
     NotFound = 404, "No such resource in the caller's tenant.";

@@ -42,7 +42,7 @@ pub struct ExchangeArgs {
     #[schemars(with = "Vec<String>", extend("maxItems" = 100))]
     pub trusted_proxies: Option<TrustedProxies>,
 
-    /// Origins whose pages may read answers in a browser, such as https://app.example.com, comma-separated
+    /// Origins whose pages may read answers in a browser, such as `https://app.example.com`, comma-separated
     /// (COURANT_CORS_ORIGINS; default none)
     #[arg(long, value_name = "LIST")]
     #[schemars(with = "Vec<String>", extend("maxItems" = 100))]

@@ -328,6 +328,15 @@ async fn no_secret_is_told_or_kept(mut place: Place) {
     let caller = Caller { heard: &heard, server: server.address, key };
     let member = json!({ "kind": "service", "displayName": "member" });
     let member = caller.call("POST", "/api/v1/principals", &member).await["id"].clone();
+    let task = caller.call("POST", "/api/v1/tasks", &json!({ "title": "Decide" })).await["id"].clone();
+    let approval = json!({ "taskId": task, "assignedPrincipalId": member });
+    let approval = caller.call("POST", "/api/v1/approvals", &approval).await["id"].clone();
+    let tokens = format!("/api/v1/approvals/{}/decision-tokens", approval.as_str().unwrap());
+    let token = json!({ "principalId": member, "channel": "chat" });
+    let token = caller.make(&tokens, &token, "token", "a token for one decision").await["token"].clone();
+    let decider = Caller { heard: &heard, server: server.address, key: token.as_str().unwrap().to_owned() };
+    decider.text("POST", &format!("/api/v1/approvals/{}:approve", approval.as_str().unwrap()), "{}").await;
+    decider.text("GET", "/api/v1/events", "").await;
     let body = json!({ "principalId": member });
     let second = caller.make("/api/v1/api-keys", &body, "apiKey", "a member's key").await;
     let third = caller.make("/api/v1/api-keys", &body, "apiKey", "a revoked key").await;

@@ -122,7 +122,7 @@ pub(super) async fn complete(
     if claim.as_ref().map(|claim| claim.fencing_token) != token {
         return Err(Error::StaleFencingToken { newest: task.fencing_token });
     }
-    gates::open(tx, change.tenant_id, task.id).await?;
+    gates::open(tx, change, task.id).await?;
     tasks::wish(task, TaskWish::Complete)?;
     tasks::save(tx, change, task).await?;
     if let Some(mut claim) = claim {
@@ -159,7 +159,7 @@ impl Store {
                         save(tx, change, &claim).await?;
                         return Ok(claim);
                     }
-                    gates::open(tx, change.tenant_id, *id).await?;
+                    gates::open(tx, change, *id).await?;
                     tasks::wish(&mut task, TaskWish::Claim)?;
                     task.fencing_token += 1;
                     tasks::save(tx, change, &mut task).await?;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use courant_api::access::{PrincipalPatch, PrincipalStatus, RoleAssignmentCreate, RoleCreate};
 use courant_api::approvals::{ApprovalDecide, ApprovalRequest, ApprovalStatus, ApprovalView};
-use courant_api::work::{TaskClaim, TaskComplete, TaskCreate, TaskPatch};
+use courant_api::work::{Because, TaskClaim, TaskComplete, TaskCreate, TaskPatch};
 use courant_api::{ApprovalId, Permission, PrincipalId, Resource, RoleId, TaskId, WorkspaceId};
 use courant_core::access::Purpose;
 use courant_store::{ApprovalQuery, Change, Credential, Decision, DecisionTokenDraft, Error};
@@ -266,6 +266,10 @@ async fn an_approval_that_nobody_decides_expires(world: World) {
     assert!(world.store.approvals_due(at(49), 10).await.unwrap().is_empty());
     assert_eq!(world.store.approvals_due(at(50), 10).await.unwrap(), [(tenant.id, asked.id)]);
     decided(decide(&world, tenant.change_at(50), asked.id).await, ApprovalStatus::Expired);
+    let held = world.store.task_claim(tenant.change_at(49), task, TaskClaim::default()).await;
+    assert!(matches!(held, Err(Error::Gated(_))));
+    let early = world.store.task_claim(tenant.change_at(50), task, TaskClaim::default()).await.map(now).unwrap();
+    now(world.store.claim_release(tenant.change_at(50), early.id, Because::default()).await.unwrap());
     let begin = world.end(&tenant).await;
     for second in [49, 50, 51] {
         now(world.store.approval_expire(Change::by_server(tenant.id, at(second)), asked.id).await.unwrap());
