@@ -405,6 +405,7 @@ pub struct VerificationStart {
     pub trigger: Option<String>,
     /// The checks by name: 1 to 50, each 1 to 100 characters, none twice.
     #[schemars(length(min = 1, max = MAX_CHECKS_OF_VERIFICATION), inner(length(min = 1, max = MAX_CHECK_CHARS), regex(pattern = NAME_PATTERN)))]
+    #[schemars(extend("uniqueItems" = true))]
     pub checks: Vec<String>,
 }
 

@@ -284,9 +284,9 @@ async fn a_refusal_keeps_everything_the_server_said() {
 
 #[tokio::test]
 async fn a_code_of_a_later_server_is_kept_as_text() {
-    let server = Server::answering([Answer::refused(409, "gated_by_approval")]).await;
+    let server = Server::answering([Answer::refused(409, "invented_later")]).await;
     let error = server.client().principals(&PageQuery::default()).await.unwrap_err();
-    assert_eq!((error.code(), error.api().unwrap().raw_code.as_str()), (None, "gated_by_approval"));
+    assert_eq!((error.code(), error.api().unwrap().raw_code.as_str()), (None, "invented_later"));
 }
 
 #[tokio::test]

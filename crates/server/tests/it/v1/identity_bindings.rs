@@ -4,7 +4,7 @@ use crate::support::{World, json, no_such_id, on_both_databases, tenant};
 
 async fn a_binding_is_made_read_listed_and_ended(world: &World) {
     let tenant = world.tenant().await;
-    let body = json!({ "issuer": world.issuer.name(), "subject": "ada", "principalId": tenant.principal });
+    let body = json!({ "issuer": world.issuer.name(), "subject": "zoe", "principalId": tenant.principal });
     let made = tenant.post("/identity-bindings", &body).await.expect(201);
     for (name, value) in body.as_object().unwrap() {
         assert_eq!(&made[name], value);
@@ -16,23 +16,23 @@ async fn a_binding_is_made_read_listed_and_ended(world: &World) {
     assert_eq!((page["items"][0]["id"].as_str(), &page["hasMore"]), (Some(second.as_str()), &json!(true)));
     let rest = tenant.get(&format!("/identity-bindings?cursor={}", page["nextCursor"].as_str().unwrap())).await;
     assert_eq!(rest.expect(200)["items"], json!([made]));
-    let ada = world.bearer("ada", json!({}));
-    ada.get("/events").await.expect(200);
+    let zoe = world.bearer("zoe", json!({}));
+    zoe.get("/events").await.expect(200);
     tenant.delete(&path).await.expect(204);
-    ada.get("/events").await.refused(401, "unauthenticated");
+    zoe.get("/events").await.refused(401, "unauthenticated");
     assert_eq!(tenant.get(&path).await.refused(404, "not_found")["message"], "identity binding not found");
     tenant.delete(&path).await.refused(404, "not_found");
     // What was ended may be bound again, to somebody else.
     let member = tenant.member(&[]).await;
-    tenant.bind(world, "ada", &member.id).await;
-    ada.get("/events").await.refused(403, "permission_denied");
+    tenant.bind(world, "zoe", &member.id).await;
+    zoe.get("/events").await.refused(403, "permission_denied");
     let events = tenant.events("types=identity_binding.").await;
     let types: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
     let (created, revoked) = ("identity_binding.created", "identity_binding.revoked");
     assert_eq!(types, [created, created, revoked, created]);
     let payload = json!({ "principalId": tenant.principal, "issuer": world.issuer.name() });
     assert_eq!(events[2]["payload"], payload);
-    assert!(events.iter().all(|event| !event.to_string().contains("ada")), "a login's name is personal");
+    assert!(events.iter().all(|event| !event.to_string().contains("zoe")), "a login's name is personal");
 }
 
 async fn what_is_no_binding_is_refused_by_field(world: &World) {
