@@ -33,7 +33,7 @@ const PLANTED: &[(&str, &str)] = &[
     (concat!("AGE-SECRET", "-KEY-1QQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQ"), "QQQQQQQQQQQQQQQQQQ"),
     (concat!("xoxb", "-17653672481-19874698323-pdFZKVeTuE8sk7oOcBrzbqgy"), "pdFZKVeTuE8sk7oOcBrzbqgy"),
     (concat!("xapp", "-1-A0123456789-abcdef0123"), "A0123456789-abcdef0123"),
-    (concat!("https://hooks.slack", ".com/services/T00000000/B00000000/XXXXXXXXXXXXYYYY"), "XXXXXXXXXXXXYYYY"),
+    (concat!("https://hooks.slack", ".com/services/T00000000/B00000000/pQ3rS5tU7vW9yZ1a"), "pQ3rS5tU7vW9yZ1a"),
     (concat!("https://discord", ".com/api/webhooks/123456789/abcDEF_ghi-JKL"), "abcDEF_ghi-JKL"),
     (concat!("110201543", ":AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsawq"), "AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsawq"),
     (concat!("SG", ".ngeVfQFYQlKU0ufo8x5d1A.TwL2iGABf9DHoTf-09kqeF8tAmbihYzrnopKc-1s5cr"), "TwL2iGABf9DHoTf"),

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use courant_api::access::MAX_SUBJECT_CHARS;
+use courant_api::approvals::is_channel;
 use courant_api::{Scope, Timestamp};
 use courant_core::access::{Ceiling, Purpose};
 use courant_store::Token;
@@ -182,14 +183,6 @@ fn judge(claims: Claims, settings: &IssuerSettings, now: Timestamp) -> Result<To
 fn purpose(reference: Option<&str>) -> Purpose {
     let id = reference.and_then(|text| text.strip_prefix("approval:")).and_then(|id| id.parse().ok());
     id.map_or(Purpose::Unnamed, Purpose::Approval)
-}
-
-/// `^[a-z0-9][a-z0-9_-]{0,39}$`
-fn is_channel(text: &str) -> bool {
-    let first = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-    (1..=40).contains(&text.len())
-        && text.bytes().next().is_some_and(first)
-        && text.bytes().all(|b| first(b) || matches!(b, b'_' | b'-'))
 }
 
 /// Seconds since 1970, with a fraction perhaps; RFC 7519, section 2.

@@ -31,6 +31,7 @@ macro_rules! subtree {
         )
     };
 }
+pub(crate) use subtree;
 
 /// Whether ($whether) types are filtered, and by which prefixes. A prefix is compared as text, so `_` and `%` are letters.
 macro_rules! types_match {

@@ -15,6 +15,7 @@ use super::{tasks, told};
 use crate::access::{before, guard, parsed, place, principals, roles};
 use crate::change::{Change, Changed, fresh_id};
 use crate::db::{Row, Tx, params, statements};
+use crate::journal::texts::subtree;
 use crate::{Error, Page, PageKey, Rights, Store, count};
 
 macro_rules! columns {
@@ -35,11 +36,7 @@ statements! { "approvals":
         WHERE tenant_id = $1 AND id = $2";
     // Filters that are off have `false` before their value.
     LIST = concat!(
-        "WITH RECURSIVE subtree(id) AS (
-            SELECT w.id FROM workspace w WHERE w.tenant_id = $1 AND w.id = $4
-            UNION
-            SELECT w.id FROM subtree s JOIN workspace w ON w.tenant_id = $1 AND w.parent_id = s.id)
-        SELECT ", columns!(), " FROM approval a WHERE a.tenant_id = $1 AND a.id < $2
+        "WITH RECURSIVE ", subtree!("$4"), " SELECT ", columns!(), " FROM approval a WHERE a.tenant_id = $1 AND a.id < $2
             AND (NOT $3 OR a.workspace_id IN (SELECT s.id FROM subtree s))
             AND (NOT $5 OR a.status IN {texts $6})
             AND (NOT $7 OR a.task_id = $8)
@@ -106,7 +103,8 @@ fn view(row: &Row) -> Result<ApprovalView, Error> {
 
 const ABSENT: Error = Error::NotFound("approval");
 
-async fn get(tx: &mut Tx, tenant: TenantId, id: ApprovalId) -> Result<ApprovalView, Error> {
+/// One approval.
+pub(super) async fn get(tx: &mut Tx, tenant: TenantId, id: ApprovalId) -> Result<ApprovalView, Error> {
     view(&tx.query_opt(&GET, params![tenant, id]).await?.ok_or(ABSENT)?)
 }
 
@@ -170,8 +168,7 @@ impl Store {
         self.db
             .change(change, new, |tx, (change, new)| {
                 Box::pin(async move {
-                    let task = tasks::lock(tx, change.tenant_id, new.task_id).await?;
-                    guard(tx, change, Permission::ApprovalsRequest, &place(task.workspace_id)).await?;
+                    let task = tasks::lock_for(tx, change, new.task_id, Permission::ApprovalsRequest).await?;
                     if let Some(role) = new.required_role_id {
                         roles::exists(tx, change.tenant_id, role).await?;
                     }

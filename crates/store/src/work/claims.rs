@@ -148,8 +148,7 @@ impl Store {
         self.db
             .change(change, (id, asked), |tx, (change, (id, asked))| {
                 Box::pin(async move {
-                    let mut task = tasks::lock(tx, change.tenant_id, *id).await?;
-                    guard(tx, change, Permission::TasksWork, &place(task.workspace_id)).await?;
+                    let mut task = tasks::lock_for(tx, change, *id, Permission::TasksWork).await?;
                     let holder_id = change.actor()?;
                     if let Some(mut claim) = in_force(tx, change, &mut task).await?
                         && claim.holder_id == holder_id

@@ -5,7 +5,7 @@ use courant_api::work::{CommentCreate, CommentView};
 use courant_api::{Permission, TaskId, TenantId};
 
 use super::tasks;
-use crate::access::{before, guard, place};
+use crate::access::before;
 use crate::change::{Change, Changed, fresh_id};
 use crate::db::{Row, params, statements};
 use crate::{Error, Page, PageKey, Store};
@@ -38,8 +38,7 @@ impl Store {
         self.db
             .change(change, (task, new), |tx, (change, (task, new))| {
                 Box::pin(async move {
-                    let task = tasks::lock(tx, change.tenant_id, *task).await?;
-                    guard(tx, change, Permission::TasksUpdate, &place(task.workspace_id)).await?;
+                    let task = tasks::lock_for(tx, change, *task, Permission::TasksUpdate).await?;
                     let comment = CommentView {
                         id: fresh_id().into(),
                         task_id: task.id,

@@ -8,7 +8,6 @@ mod claims;
 mod comments;
 mod decision_tokens;
 mod gates;
-mod others;
 mod runs;
 mod tasks;
 mod verifications;
@@ -36,7 +35,6 @@ pub(crate) fn all_statements() -> impl Iterator<Item = &'static Statement> {
     [
         runs::STATEMENTS,
         verifications::STATEMENTS,
-        others::STATEMENTS,
         approvals::STATEMENTS,
         decision_tokens::STATEMENTS,
         claims::STATEMENTS,

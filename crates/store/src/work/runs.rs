@@ -9,7 +9,7 @@ use courant_api::{ApprovalId, Permission, RunId, TaskId, TenantId};
 use courant_core::lifecycle::{self, RunWish};
 
 use super::tasks::{self, lock_for};
-use super::{claims, others, told};
+use super::{approvals, claims, told};
 use crate::access::{before, parsed};
 use crate::change::{Change, Changed, fresh_id};
 use crate::db::{Row, Tx, params, statements};
@@ -129,7 +129,7 @@ async fn permit(tx: &mut Tx, change: &Change, task: &TaskView, run: &RunView, en
         RunEnd::Succeeded { .. } => claims::check_token(tx, change, task, run.fencing_token).await,
         RunEnd::Suspended(approval) => {
             if let Some(approval) = approval {
-                others::approval_exists(tx, change.tenant_id, *approval).await?;
+                approvals::get(tx, change.tenant_id, *approval).await?;
             }
             claims::check_token(tx, change, task, run.fencing_token).await
         }

@@ -12,6 +12,7 @@ use super::{claims, told};
 use crate::access::{before, guard, parsed, place, principals, workspaces};
 use crate::change::{Change, Changed, fresh_id, to_json};
 use crate::db::{Row, Tx, params, statements};
+use crate::journal::texts::subtree;
 use crate::{Error, Page, PageKey, Store};
 
 macro_rules! columns {
@@ -39,11 +40,7 @@ statements! { "tasks":
         RETURNING verifications";
     // Filters that are off have `false` before their value.
     LIST = concat!(
-        "WITH RECURSIVE subtree(id) AS (
-            SELECT w.id FROM workspace w WHERE w.tenant_id = $1 AND w.id = $4
-            UNION
-            SELECT w.id FROM subtree s JOIN workspace w ON w.tenant_id = $1 AND w.parent_id = s.id)
-        SELECT ", columns!(), " FROM task WHERE tenant_id = $1 AND id < $2
+        "WITH RECURSIVE ", subtree!("$4"), " SELECT ", columns!(), " FROM task WHERE tenant_id = $1 AND id < $2
             AND (NOT $3 OR workspace_id IN (SELECT s.id FROM subtree s))
             AND (NOT $5 OR status IN {texts $6})
             AND (NOT $7 OR assignee_id = $8)
@@ -303,8 +300,7 @@ impl Store {
         self.db
             .change(change, (id, patch), |tx, (change, (id, patch))| {
                 Box::pin(async move {
-                    let mut task = lock(tx, change.tenant_id, *id).await?;
-                    guard(tx, change, Permission::TasksUpdate, &place(task.workspace_id)).await?;
+                    let mut task = lock_for(tx, change, *id, Permission::TasksUpdate).await?;
                     change.check_version(task.version)?;
                     let (workspace, assignee) = (patch.workspace_id.flatten(), patch.assignee_id.flatten());
                     check_names(tx, change.tenant_id, workspace, assignee).await?;
