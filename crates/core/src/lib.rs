@@ -11,5 +11,6 @@ pub mod catalogue;
 pub mod delivery;
 pub mod lifecycle;
 pub mod payload;
+pub mod place;
 mod pointer;
 pub mod redact;

@@ -4,6 +4,7 @@ use courant_api::TenantId;
 use courant_api::catalog::{EventTypeRegister, EventTypeVersion, EventTypeView};
 use courant_api::events::catalogue::{EVENT_TYPE_REGISTERED, EventTypeRegistered};
 use courant_core::catalogue::incompatibilities;
+use courant_core::place::Lies;
 use serde_json::Value as Json;
 
 use crate::access::tenants;
@@ -183,6 +184,6 @@ async fn register(tx: &mut Tx, change: &Change, name: &str, number: u32, new: &E
     let row = params![change.tenant_id, name, number, to_json(&new.schema)?, change.now];
     tx.execute(&INSERT_VERSION, row).await?;
     let payload = EventTypeRegistered { event_type: name.to_owned(), version: number };
-    tx.append(change.event(&EVENT_TYPE_REGISTERED, name, None, &payload)?);
+    tx.append(change.event(&EVENT_TYPE_REGISTERED, name, Lies::NOWHERE, &payload)?);
     Ok(())
 }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use courant_api::events::workspace::{EntityLeft, WORKSPACE_ENTITY_LEFT};
 use courant_api::events::{EventType, Payload};
 use courant_api::{PrincipalId, TenantId, Timestamp, WorkspaceId};
+use courant_core::place::{Lies, workspace_of};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -126,12 +128,12 @@ impl Change {
         self.actor_id.ok_or_else(|| Error::Corrupt("a change of somebody's without anybody".into()))
     }
 
-    /// An event of this change.
+    /// An event of this change, in the workspace where its entity lies.
     pub(crate) fn event<P: Payload>(
         &self,
         kind: &EventType<P>,
         entity_id: impl std::fmt::Display,
-        workspace_id: Option<WorkspaceId>,
+        lies: Lies,
         payload: &P,
     ) -> Result<NewEvent, Error> {
         Ok(NewEvent {
@@ -141,7 +143,7 @@ impl Change {
             schema_version: kind.version,
             entity_type: kind.entity_type.to_owned(),
             entity_id: entity_id.to_string(),
-            workspace_id,
+            workspace_id: workspace_of(kind.entity_type, lies),
             actor_id: self.actor_id,
             session_id: None,
             correlation_id: self.correlation_id.clone(),
@@ -150,6 +152,25 @@ impl Change {
             payload: to_json(payload)?,
             occurred_at: self.now,
         })
+    }
+
+    /// Tells the readers of the workspace that an entity has left, if it was in one and is not there any more.
+    pub(crate) fn tell_left(
+        &self,
+        tx: &mut Tx,
+        entity_type: &str,
+        entity_id: impl std::fmt::Display,
+        from: Option<WorkspaceId>,
+        to: Option<WorkspaceId>,
+    ) -> Result<(), Error> {
+        let Some(left) = from.filter(|left| Some(*left) != to) else { return Ok(()) };
+        let payload = EntityLeft {
+            left_entity_type: entity_type.into(),
+            left_entity_id: entity_id.to_string(),
+            to_workspace_id: to,
+        };
+        tx.append(self.event(&WORKSPACE_ENTITY_LEFT, left, Lies::own(left), &payload)?);
+        Ok(())
     }
 
     /// Refuses a version that `If-Match` does not name.

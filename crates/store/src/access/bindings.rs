@@ -5,6 +5,7 @@ use std::sync::Arc;
 use courant_api::access::{IdentityBindingCreate, IdentityBindingView};
 use courant_api::events::access::{IDENTITY_BINDING_CREATED, IDENTITY_BINDING_REVOKED, IdentityBindingChange};
 use courant_api::{IdentityBindingId, TenantId};
+use courant_core::place::Lies;
 
 use super::{Caller, Credential, Page, PageKey, Rights, Token, before, grants, guard_handing_out, principals};
 use crate::change::{Change, Changed, fresh_id};
@@ -95,7 +96,7 @@ impl Store {
                         view.created_at
                     ];
                     tx.execute(&INSERT, row).await.map_err(|e| e.unique_means("this login is bound already"))?;
-                    tx.append(change.event(&IDENTITY_BINDING_CREATED, view.id, None, &told(&view))?);
+                    tx.append(change.event(&IDENTITY_BINDING_CREATED, view.id, Lies::NOWHERE, &told(&view))?);
                     Ok(view)
                 })
             })
@@ -139,7 +140,7 @@ impl Store {
                 Box::pin(async move {
                     let was = view(&tx.query_opt(&LOCK, params![change.tenant_id, *id]).await?.ok_or(ABSENT)?)?;
                     tx.execute(&DELETE, params![change.tenant_id, *id]).await?;
-                    tx.append(change.event(&IDENTITY_BINDING_REVOKED, *id, None, &told(&was))?);
+                    tx.append(change.event(&IDENTITY_BINDING_REVOKED, *id, Lies::NOWHERE, &told(&was))?);
                     Ok(())
                 })
             })

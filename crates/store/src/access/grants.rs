@@ -4,6 +4,7 @@ use courant_api::access::{GrantCreate, GrantView};
 use courant_api::events::access::{GRANT_CREATED, GRANT_REVOKED, GrantChange};
 use courant_api::{GrantId, PrincipalId, Resource, RoleId, TenantId, WorkspaceId};
 use courant_core::access::Grant;
+use courant_core::place::Lies;
 
 use super::{Page, PageKey, before, guard_handing_out, principals, roles, workspaces};
 use crate::change::{Change, Changed, fresh_id};
@@ -103,7 +104,7 @@ impl Store {
                         change.now
                     ];
                     tx.execute(&INSERT, row).await.map_err(|e| e.unique_means("it is granted already"))?;
-                    tx.append(change.event(&GRANT_CREATED, view.id, None, &payload(&view))?);
+                    tx.append(change.event(&GRANT_CREATED, view.id, Lies::NOWHERE, &payload(&view))?);
                     Ok(view)
                 })
             })
@@ -131,7 +132,7 @@ impl Store {
                         tx.query_opt(&LOCK, params![change.tenant_id, *id]).await?.ok_or(Error::NotFound("grant"))?;
                     let grant = view(&row)?;
                     tx.execute(&DELETE, params![change.tenant_id, *id]).await?;
-                    tx.append(change.event(&GRANT_REVOKED, *id, None, &payload(&grant))?);
+                    tx.append(change.event(&GRANT_REVOKED, *id, Lies::NOWHERE, &payload(&grant))?);
                     Ok(())
                 })
             })

@@ -3,6 +3,7 @@
 use courant_api::access::ApiKeyView;
 use courant_api::events::access::{API_KEY_CREATED, API_KEY_REVOKED, ApiKeyChange};
 use courant_api::{ApiKeyId, PrincipalId, TenantId, Timestamp};
+use courant_core::place::Lies;
 
 use super::{Caller, Credential, Page, PageKey, Rights, before, grants, guard_handing_out, principals};
 use crate::change::{Change, Changed, fresh_id};
@@ -118,7 +119,7 @@ impl Store {
                         created_at: change.now,
                         api_key: Some(key.secret.clone()),
                     };
-                    tx.append(change.event(&API_KEY_CREATED, id, None, &payload(&view))?);
+                    tx.append(change.event(&API_KEY_CREATED, id, Lies::NOWHERE, &payload(&view))?);
                     Ok(view)
                 })
             })
@@ -148,7 +149,7 @@ impl Store {
                     if key.revoked_at.is_none() {
                         key.revoked_at = Some(change.now);
                         tx.execute(&REVOKE, params![change.tenant_id, *id, change.now]).await?;
-                        tx.append(change.event(&API_KEY_REVOKED, *id, None, &payload(&key))?);
+                        tx.append(change.event(&API_KEY_REVOKED, *id, Lies::NOWHERE, &payload(&key))?);
                     }
                     Ok(key)
                 })

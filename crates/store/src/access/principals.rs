@@ -3,6 +3,7 @@
 use courant_api::access::{PrincipalCreate, PrincipalPatch, PrincipalStatus, PrincipalView};
 use courant_api::events::access::{PRINCIPAL_CREATED, PRINCIPAL_DISABLED, PRINCIPAL_UPDATED, PrincipalChange};
 use courant_api::{PrincipalId, TenantId};
+use courant_core::place::Lies;
 
 use super::{Page, PageKey, before, parsed, text_of};
 use crate::change::{Change, Changed, fresh_id};
@@ -63,7 +64,7 @@ impl Store {
                         change.now
                     ];
                     tx.execute(&INSERT, row).await?;
-                    tx.append(change.event(&PRINCIPAL_CREATED, view.id, None, &payload(&view))?);
+                    tx.append(change.event(&PRINCIPAL_CREATED, view.id, Lies::NOWHERE, &payload(&view))?);
                     Ok(view)
                 })
             })
@@ -127,7 +128,7 @@ impl Store {
                     tx.execute(&UPDATE, row).await?;
                     let disabled = old.status == PrincipalStatus::Active && new.status == PrincipalStatus::Disabled;
                     let kind = if disabled { &PRINCIPAL_DISABLED } else { &PRINCIPAL_UPDATED };
-                    tx.append(change.event(kind, *id, None, &payload(&new))?);
+                    tx.append(change.event(kind, *id, Lies::NOWHERE, &payload(&new))?);
                     Ok(new)
                 })
             })

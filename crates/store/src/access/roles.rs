@@ -6,6 +6,7 @@ use courant_api::events::access::{
 };
 use courant_api::{Permission, PrincipalId, RoleAssignmentId, RoleId, TenantId, WorkspaceId};
 use courant_core::access::covers;
+use courant_core::place::Lies;
 use uuid::Uuid;
 
 use super::{Page, PageKey, before, grants, guard, guard_handing_out, parsed, place, principals, workspaces};
@@ -119,11 +120,17 @@ impl Store {
                         version: 1,
                         created_at: change.now,
                     };
-                    let row =
-                        params![role.id, change.tenant_id, role.workspace_id, &role.key, &role.name, role.created_at];
+                    let row = params![
+                        role.id,
+                        change.tenant_id,
+                        Lies::own(role.workspace_id),
+                        &role.key,
+                        &role.name,
+                        role.created_at
+                    ];
                     tx.execute(&INSERT, row).await.map_err(|e| e.unique_means("a role of this key exists"))?;
                     let payload = RoleChange { key: role.key.clone(), name: role.name.clone() };
-                    tx.append(change.event(&ROLE_CREATED, role.id, role.workspace_id, &payload)?);
+                    tx.append(change.event(&ROLE_CREATED, role.id, Lies::own(role.workspace_id), &payload)?);
                     Ok(role)
                 })
             })
@@ -162,7 +169,7 @@ impl Store {
                     role.version += 1;
                     tx.execute(&UPDATE, params![change.tenant_id, *id, &role.name, role.version]).await?;
                     let payload = RoleChange { key: role.key.clone(), name: role.name.clone() };
-                    tx.append(change.event(&ROLE_UPDATED, *id, role.workspace_id, &payload)?);
+                    tx.append(change.event(&ROLE_UPDATED, *id, Lies::own(role.workspace_id), &payload)?);
                     Ok(role)
                 })
             })
@@ -199,7 +206,7 @@ impl Store {
                     tx.execute(&ASSIGN, row)
                         .await
                         .map_err(|e| e.unique_means("the principal has the role there already"))?;
-                    tx.append(change.event(&ROLE_ASSIGNED, *id, role.workspace_id, &told(&made))?);
+                    tx.append(change.event(&ROLE_ASSIGNED, *id, Lies::own(role.workspace_id), &told(&made))?);
                     Ok(made)
                 })
             })
@@ -218,7 +225,7 @@ impl Store {
                     let was = assignment(&row.ok_or_else(absent)?)?;
                     guard(tx, change, Permission::RolesManage, &place(was.workspace_id)).await?;
                     tx.execute(&REVOKE, params![change.tenant_id, *had]).await?;
-                    tx.append(change.event(&ROLE_REVOKED, *id, role.workspace_id, &told(&was))?);
+                    tx.append(change.event(&ROLE_REVOKED, *id, Lies::own(role.workspace_id), &told(&was))?);
                     Ok(())
                 })
             })

@@ -3,6 +3,7 @@
 use courant_api::access::{PrincipalKind, PrincipalStatus, TenantBootstrapped};
 use courant_api::events::{access, tenant};
 use courant_api::{ApiKeyId, GrantId, Permission, PrincipalId, Resource, RoleId, TenantId};
+use courant_core::place::Lies;
 
 use super::keys::{self, KeyDraft};
 use super::{grants, principals, text_of};
@@ -73,21 +74,21 @@ impl Store {
                     tx.append(change.event(
                         &tenant::TENANT_BOOTSTRAPPED,
                         tenant_id,
-                        None,
+                        Lies::NOWHERE,
                         &tenant::TenantBootstrapped { name: name.clone() },
                     )?);
                     let payload = access::PrincipalChange { kind, display_name, status };
-                    tx.append(change.event(&access::PRINCIPAL_CREATED, principal_id, None, &payload)?);
+                    tx.append(change.event(&access::PRINCIPAL_CREATED, principal_id, Lies::NOWHERE, &payload)?);
                     let payload = access::GrantChange {
                         principal_id: Some(principal_id),
                         role_id: None,
                         permission: Permission::All,
                         resource,
                     };
-                    tx.append(change.event(&access::GRANT_CREATED, grant_id, None, &payload)?);
+                    tx.append(change.event(&access::GRANT_CREATED, grant_id, Lies::NOWHERE, &payload)?);
                     let payload =
                         access::ApiKeyChange { principal_id, prefix: key.prefix.clone(), expires_at: key.expires_at };
-                    tx.append(change.event(&access::API_KEY_CREATED, key_id, None, &payload)?);
+                    tx.append(change.event(&access::API_KEY_CREATED, key_id, Lies::NOWHERE, &payload)?);
                     Ok(TenantBootstrapped { tenant_id, principal_id, api_key: Some(key.secret.clone()) })
                 })
             })

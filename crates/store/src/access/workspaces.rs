@@ -2,10 +2,10 @@
 
 use courant_api::access::{WorkspaceCreate, WorkspacePatch, WorkspaceView};
 use courant_api::events::workspace::{
-    EntityLeft, WORKSPACE_ARCHIVED, WORKSPACE_CREATED, WORKSPACE_ENTITY_LEFT, WORKSPACE_MOVED, WORKSPACE_UPDATED,
-    WorkspaceChange,
+    WORKSPACE_ARCHIVED, WORKSPACE_CREATED, WORKSPACE_MOVED, WORKSPACE_UPDATED, WorkspaceChange,
 };
 use courant_api::{Permission, TenantId, WorkspaceId};
+use courant_core::place::Lies;
 
 use super::{Page, PageKey, before, guard, place, tenants};
 use crate::change::{Change, Changed, fresh_id};
@@ -135,7 +135,7 @@ impl Store {
                     tx.append(change.event(
                         &WORKSPACE_CREATED,
                         workspace.id,
-                        Some(workspace.id),
+                        Lies::own(workspace.id),
                         &payload(&workspace, None),
                     )?);
                     Ok(workspace)
@@ -183,7 +183,7 @@ impl Store {
                     }
                     workspace.version += 1;
                     save(tx, change, &workspace).await?;
-                    tx.append(change.event(&WORKSPACE_UPDATED, *id, Some(*id), &payload(&workspace, None))?);
+                    tx.append(change.event(&WORKSPACE_UPDATED, *id, Lies::own(*id), &payload(&workspace, None))?);
                     Ok(workspace)
                 })
             })
@@ -217,15 +217,8 @@ impl Store {
                     workspace.parent_id = *parent_id;
                     workspace.version += 1;
                     save(tx, change, &workspace).await?;
-                    tx.append(change.event(&WORKSPACE_MOVED, *id, Some(*id), &payload(&workspace, previous))?);
-                    if let Some(previous) = previous {
-                        let left = EntityLeft {
-                            left_entity_type: "workspace".into(),
-                            left_entity_id: id.to_string(),
-                            to_workspace_id: *parent_id,
-                        };
-                        tx.append(change.event(&WORKSPACE_ENTITY_LEFT, previous, Some(previous), &left)?);
-                    }
+                    tx.append(change.event(&WORKSPACE_MOVED, *id, Lies::own(*id), &payload(&workspace, previous))?);
+                    change.tell_left(tx, "workspace", id, previous, *parent_id)?;
                     Ok(workspace)
                 })
             })
@@ -248,7 +241,7 @@ impl Store {
                     workspace.archived_at = Some(change.now);
                     workspace.version += 1;
                     save(tx, change, &workspace).await?;
-                    tx.append(change.event(&WORKSPACE_ARCHIVED, *id, Some(*id), &payload(&workspace, None))?);
+                    tx.append(change.event(&WORKSPACE_ARCHIVED, *id, Lies::own(*id), &payload(&workspace, None))?);
                     Ok(workspace)
                 })
             })

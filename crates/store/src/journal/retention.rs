@@ -7,6 +7,7 @@
 use courant_api::events::journal::{EVENT_JOURNAL_PRUNED, EventJournalPruned};
 use courant_api::operations::{ConsumerKind, JournalPruned};
 use courant_api::{TenantId, Timestamp};
+use courant_core::place::Lies;
 use uuid::Uuid;
 
 use super::Position;
@@ -304,7 +305,7 @@ async fn step(tx: &mut Tx, store: &Store, change: &Change, row: Row, upto: Posit
     let floor_cursor = store.journal_cursor(tenant, floor);
     if count > 0 {
         let payload = EventJournalPruned { count, through_cursor: floor_cursor.clone() };
-        tx.append(change.event(&EVENT_JOURNAL_PRUNED, tenant, None, &payload)?);
+        tx.append(change.event(&EVENT_JOURNAL_PRUNED, tenant, Lies::NOWHERE, &payload)?);
     }
     let pruned = JournalPruned { deleted: count, floor_cursor, has_more: stopped };
     if stopped {

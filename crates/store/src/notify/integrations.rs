@@ -9,6 +9,7 @@ use courant_api::events::notify::{
 };
 use courant_api::notify::IntegrationView;
 use courant_api::{IntegrationId, Permission, PrincipalId, Resource, TenantId, Timestamp, WorkspaceId};
+use courant_core::place::Lies;
 use serde_json::{Map, Value as Json};
 use uuid::Uuid;
 
@@ -203,7 +204,7 @@ impl Store {
                         provider: new.provider.clone(),
                         changes: Vec::new(),
                     };
-                    let created = change.event(&INTEGRATION_CREATED, new.id, None, &payload)?;
+                    let created = change.event(&INTEGRATION_CREATED, new.id, Lies::NOWHERE, &payload)?;
                     let row = params![
                         new.id,
                         change.tenant_id,
@@ -308,7 +309,7 @@ impl Store {
                     save(tx, change.tenant_id, &new).await?;
                     let kind = if old.enabled && !new.enabled { &INTEGRATION_DISABLED } else { &INTEGRATION_UPDATED };
                     let payload = IntegrationChange { name: new.name.clone(), provider: new.provider.clone(), changes };
-                    tx.append(change.event(kind, *id, None, &payload)?);
+                    tx.append(change.event(kind, *id, Lies::NOWHERE, &payload)?);
                     Ok(new.view())
                 })
             })
@@ -329,7 +330,7 @@ impl Store {
                         changes: Vec::new(),
                         deleted_deliveries: i64::try_from(deleted).unwrap_or(i64::MAX),
                     };
-                    tx.append(change.event(&INTEGRATION_DELETED, *id, None, &payload)?);
+                    tx.append(change.event(&INTEGRATION_DELETED, *id, Lies::NOWHERE, &payload)?);
                     Ok(())
                 })
             })

@@ -10,6 +10,7 @@ use courant_api::events::notify::{DELIVERY_DEAD, DeliveryDead, INTEGRATION_DISAB
 use courant_api::{DeliveryId, IntegrationId, TenantId, Timestamp};
 use courant_core::announce::may_journal_death;
 use courant_core::delivery::Failure;
+use courant_core::place::Lies;
 use uuid::Uuid;
 
 use super::integrations::{self, Integration};
@@ -257,7 +258,7 @@ async fn bury(tx: &mut Tx, id: DeliveryId, dead: &Dead, now: Timestamp) -> Resul
             attempt_count: dead.attempt_count,
             error_class: dead.error.class.as_str().to_owned(),
         };
-        tx.append(change.event(&DELIVERY_DEAD, id, None, &payload)?);
+        tx.append(change.event(&DELIVERY_DEAD, id, Lies::NOWHERE, &payload)?);
     }
     if dead.disable_integration {
         let (tenant, integration) = (dead.tenant_id, dead.integration_id);
@@ -270,7 +271,7 @@ async fn bury(tx: &mut Tx, id: DeliveryId, dead: &Dead, now: Timestamp) -> Resul
             i.updated_at = now;
             integrations::save(tx, tenant, &i).await?;
             let payload = IntegrationChange { name: i.name, provider: i.provider, changes: vec!["enabled".into()] };
-            tx.append(change.event(&INTEGRATION_DISABLED, integration, None, &payload)?);
+            tx.append(change.event(&INTEGRATION_DISABLED, integration, Lies::NOWHERE, &payload)?);
         }
     }
     Ok(())

@@ -9,6 +9,7 @@ use courant_api::events::approvals::{
 };
 use courant_api::{ApprovalId, Permission, PrincipalId, RoleId, TaskId, TenantId, Timestamp, WorkspaceId};
 use courant_core::lifecycle::{self, ApprovalWish};
+use courant_core::place::Lies;
 use uuid::Uuid;
 
 use super::{tasks, told};
@@ -222,7 +223,12 @@ impl Store {
                         requested_by: approval.requested_by,
                         comment: approval.comment.as_deref().map(told),
                     };
-                    tx.append(change.event(&APPROVAL_REQUESTED, approval.id, approval.workspace_id, &payload)?);
+                    tx.append(change.event(
+                        &APPROVAL_REQUESTED,
+                        approval.id,
+                        Lies::own(approval.workspace_id),
+                        &payload,
+                    )?);
                     Ok(approval)
                 })
             })
@@ -340,7 +346,7 @@ impl Store {
                         comment: approval.decision_comment.as_deref().map(told),
                         channel: approval.channel.clone(),
                     };
-                    tx.append(change.event(kind, approval.id, approval.workspace_id, &payload)?);
+                    tx.append(change.event(kind, approval.id, Lies::own(approval.workspace_id), &payload)?);
                     Ok(approval)
                 })
             })
@@ -365,7 +371,12 @@ impl Store {
                     approval.decision_by = Some(me);
                     end(tx, change, &mut approval, ApprovalWish::Cancel).await?;
                     let payload = ApprovalCancelled { task_id: approval.task_id, cancelled_by: Some(me) };
-                    tx.append(change.event(&APPROVAL_CANCELLED, approval.id, approval.workspace_id, &payload)?);
+                    tx.append(change.event(
+                        &APPROVAL_CANCELLED,
+                        approval.id,
+                        Lies::own(approval.workspace_id),
+                        &payload,
+                    )?);
                     Ok(approval)
                 })
             })
@@ -401,7 +412,12 @@ impl Store {
                         workspace_id: approval.workspace_id,
                         expired_at,
                     };
-                    tx.append(change.event(&APPROVAL_EXPIRED, approval.id, approval.workspace_id, &payload)?);
+                    tx.append(change.event(
+                        &APPROVAL_EXPIRED,
+                        approval.id,
+                        Lies::own(approval.workspace_id),
+                        &payload,
+                    )?);
                     Ok(())
                 })
             })

@@ -8,6 +8,7 @@ use courant_api::work::{
 };
 use courant_api::{ClaimId, Permission, TaskId, TenantId, Timestamp};
 use courant_core::lifecycle::{self, ClaimWish, TaskWish};
+use courant_core::place::Lies;
 
 use super::{gates, tasks, told};
 use crate::access::{guard, parsed, place};
@@ -70,7 +71,7 @@ async fn end(
         ClaimStatus::Completed | ClaimStatus::Active => return Ok(()),
     };
     let payload = ClaimEnded { task_id: task.id, reason: reason.map(told), task_status: task.status };
-    tx.append(change.event(kind, claim.id, task.workspace_id, &payload)?);
+    tx.append(change.event(kind, claim.id, Lies::with(task.workspace_id), &payload)?);
     Ok(())
 }
 
@@ -134,7 +135,7 @@ pub(super) async fn complete(
         system_status_category: task.system_status_category,
         version: task.version,
     };
-    tx.append(change.event(&TASK_COMPLETED, task.id, task.workspace_id, &payload)?);
+    tx.append(change.event(&TASK_COMPLETED, task.id, Lies::own(task.workspace_id), &payload)?);
     Ok(())
 }
 
@@ -189,7 +190,7 @@ impl Store {
                         status: task.status,
                         version: task.version,
                     };
-                    tx.append(change.event(&TASK_CLAIMED, *id, task.workspace_id, &payload)?);
+                    tx.append(change.event(&TASK_CLAIMED, *id, Lies::own(task.workspace_id), &payload)?);
                     Ok(claim)
                 })
             })

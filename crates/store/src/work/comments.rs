@@ -3,6 +3,7 @@
 use courant_api::events::work::{CommentAdded, TASK_COMMENT_ADDED};
 use courant_api::work::{CommentCreate, CommentView};
 use courant_api::{Permission, TaskId, TenantId};
+use courant_core::place::Lies;
 
 use super::tasks;
 use crate::access::before;
@@ -60,7 +61,7 @@ impl Store {
                         author_principal_id: comment.author_id,
                         body_length: i64::try_from(comment.body.chars().count()).unwrap_or(i64::MAX),
                     };
-                    tx.append(change.event(&TASK_COMMENT_ADDED, task.id, task.workspace_id, &told)?);
+                    tx.append(change.event(&TASK_COMMENT_ADDED, task.id, Lies::own(task.workspace_id), &told)?);
                     Ok(comment)
                 })
             })

@@ -7,6 +7,7 @@ use courant_api::events::work::{
 use courant_api::work::{RunStart, RunStatus, RunView, TaskView};
 use courant_api::{ApprovalId, Permission, RunId, TaskId, TenantId};
 use courant_core::lifecycle::{self, RunWish};
+use courant_core::place::Lies;
 
 use super::tasks::{self, lock_for};
 use super::{approvals, claims, told};
@@ -119,7 +120,7 @@ async fn start(tx: &mut Tx, change: &Change, new: &RunStart) -> Result<RunView, 
         fencing_token: run.fencing_token,
         agent_revision_id: run.agent_revision_id.as_deref().map(told),
     };
-    tx.append(change.event(&RUN_STARTED, run.id, task.workspace_id, &payload)?);
+    tx.append(change.event(&RUN_STARTED, run.id, Lies::with(task.workspace_id), &payload)?);
     Ok(run)
 }
 
@@ -171,7 +172,7 @@ async fn finish(
 }
 
 fn tell(tx: &mut Tx, change: &Change, task: &TaskView, run: &RunView, end: &RunEnd) -> Result<(), Error> {
-    let (task_id, attempt, at) = (run.task_id, run.attempt, task.workspace_id);
+    let (task_id, attempt, at) = (run.task_id, run.attempt, Lies::with(task.workspace_id));
     let reason = run.reason.as_deref().map(told);
     let event = match end {
         RunEnd::Succeeded { complete_task } => {

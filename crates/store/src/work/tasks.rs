@@ -1,10 +1,10 @@
 //! Tasks: created, read, listed, changed and moved.
 
 use courant_api::events::work::{TASK_CREATED, TASK_UPDATED, TaskCreated, TaskUpdated};
-use courant_api::events::workspace::{EntityLeft, WORKSPACE_ENTITY_LEFT};
 use courant_api::work::{TaskCreate, TaskPatch, TaskPriority, TaskStatus, TaskView};
 use courant_api::{Permission, PrincipalId, TaskId, TenantId, WorkspaceId};
 use courant_core::lifecycle::{self, TaskWish};
+use courant_core::place::Lies;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -253,7 +253,7 @@ impl Store {
                         goal_id: task.goal_id,
                         custom_fields: !task.custom_fields.is_empty(),
                     };
-                    tx.append(change.event(&TASK_CREATED, task.id, task.workspace_id, &payload)?);
+                    tx.append(change.event(&TASK_CREATED, task.id, Lies::own(task.workspace_id), &payload)?);
                     Ok(task)
                 })
             })
@@ -354,14 +354,6 @@ fn tell(
         status: changed.then_some(task.status),
         system_status_category: changed.then_some(task.system_status_category),
     };
-    tx.append(change.event(&TASK_UPDATED, task.id, task.workspace_id, &payload)?);
-    if let Some(left) = previous.filter(|left| Some(*left) != task.workspace_id) {
-        let payload = EntityLeft {
-            left_entity_type: "task".into(),
-            left_entity_id: task.id.to_string(),
-            to_workspace_id: task.workspace_id,
-        };
-        tx.append(change.event(&WORKSPACE_ENTITY_LEFT, left, Some(left), &payload)?);
-    }
-    Ok(())
+    tx.append(change.event(&TASK_UPDATED, task.id, Lies::own(task.workspace_id), &payload)?);
+    change.tell_left(tx, "task", task.id, previous, task.workspace_id)
 }

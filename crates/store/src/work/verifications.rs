@@ -9,6 +9,7 @@ use courant_api::work::{
 };
 use courant_api::{ArtifactId, Permission, TaskId, TenantId, VerificationId};
 use courant_core::lifecycle::{self, TaskWish, VerificationWish};
+use courant_core::place::Lies;
 
 use super::tasks::{self, lock_for};
 use super::{claims, told};
@@ -131,7 +132,7 @@ async fn start(tx: &mut Tx, change: &Change, id: TaskId, new: &VerificationStart
         trigger: told(&verification.trigger),
         checks: told_all(&verification.checks),
     };
-    tx.append(change.event(&TASK_VERIFICATION_STARTED, id, task.workspace_id, &payload)?);
+    tx.append(change.event(&TASK_VERIFICATION_STARTED, id, Lies::own(task.workspace_id), &payload)?);
     Ok(verification)
 }
 
@@ -243,7 +244,7 @@ async fn passed(
         results: told_results(&verification.results),
         artifact_id: verification.artifact_id,
     };
-    tx.append(change.event(&TASK_VERIFIED, task.id, task.workspace_id, &payload)?);
+    tx.append(change.event(&TASK_VERIFIED, task.id, Lies::own(task.workspace_id), &payload)?);
     Ok(())
 }
 
@@ -278,7 +279,7 @@ async fn failed(
         status: task.status,
         system_status_category: task.system_status_category,
     };
-    tx.append(change.event(&TASK_VERIFICATION_FAILED, task.id, task.workspace_id, &payload)?);
+    tx.append(change.event(&TASK_VERIFICATION_FAILED, task.id, Lies::own(task.workspace_id), &payload)?);
     if blocked {
         claims::end_with_task(tx, change, task).await?;
     }
