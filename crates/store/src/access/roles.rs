@@ -123,7 +123,7 @@ impl Store {
                     let row = params![
                         role.id,
                         change.tenant_id,
-                        Lies::own(role.workspace_id),
+                        role.workspace_id,
                         &role.key,
                         &role.name,
                         role.created_at
