@@ -36,15 +36,19 @@ states! {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ApprovalRequest {
-    /// About which task.
-    pub task_id: TaskId,
+    /// About which task; or else `artifactId`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<TaskId>,
+    /// About which artifact; or else `taskId`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact_id: Option<ArtifactId>,
     /// Any holder of this role decides; or else `assignedPrincipalId`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required_role_id: Option<RoleId>,
     /// This principal decides; or else `requiredRoleId`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assigned_principal_id: Option<PrincipalId>,
-    /// Whether the task can be neither claimed nor completed until it is decided; false when absent.
+    /// Whether the task can be neither claimed nor completed until it is decided; false when absent, and of an artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<bool>,
     /// At most 10,000 characters; redacted and cut in events.

@@ -13,6 +13,7 @@ use serde_json::Value;
 pub mod access;
 pub mod approvals;
 pub mod catalogue;
+pub mod consumer;
 pub mod journal;
 pub mod notify;
 pub mod resources;
@@ -131,6 +132,7 @@ pub fn core_types() -> impl Iterator<Item = &'static CoreType> {
         resources::TYPES,
         notify::TYPES,
         catalogue::TYPES,
+        consumer::TYPES,
         journal::TYPES,
     ]
     .into_iter()

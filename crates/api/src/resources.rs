@@ -4,25 +4,34 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::work::states;
+use crate::access::{MAX_NAME_CHARS, NAME_PATTERN, PROSE_PATTERN};
+use crate::work::{MAX_TEXT_CHARS, states};
 use crate::{
     ArtifactId, GoalId, PrincipalId, ProjectId, RuleId, RunId, SkillInvocationId, TaskId, Timestamp, WorkspaceId,
 };
 
-/// Longest name, title or key, in characters.
-pub const MAX_NAME_CHARS: usize = 200;
-/// Longest description, in characters.
-pub const MAX_TEXT_CHARS: usize = 20_000;
 /// Longest URI, in characters.
 pub const MAX_URI_CHARS: usize = 2_000;
-/// Most attempts at a skill.
-pub const MAX_ATTEMPTS: i64 = 100;
+/// Longest JSON of a rule's definition, in bytes.
+pub const MAX_DEFINITION_BYTES: usize = 64 * 1024;
+/// Longest word for a kind, a version or a code, in characters.
+pub const MAX_WORD_CHARS: usize = 100;
+/// How often a skill may be tried, in all.
+pub const ATTEMPTS: std::ops::RangeInclusive<i64> = 1..=100;
+/// How often a skill is tried when nothing was asked.
+pub const DEFAULT_ATTEMPTS: i64 = 3;
+/// How a key looks.
+pub const KEY_PATTERN: &str = "^[a-z][a-z0-9._/-]{0,99}$";
+/// How a URI looks: no white space and no control character.
+pub const URI_PATTERN: &str = r"^[^\s\x00-\x1f\x7f-\x9f]+$";
 
 /// Whether a text can be the key of a rule or project, or a skill's name: 1 to 100 lower-case letters, digits, `.`, `_`,
 /// `-` and `/`, the first a letter.
 pub fn is_key(key: &str) -> bool {
     let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'_' | b'-' | b'/');
-    (1..=100).contains(&key.len()) && key.starts_with(|c: char| c.is_ascii_lowercase()) && key.bytes().all(inner)
+    (1..=MAX_WORD_CHARS).contains(&key.len())
+        && key.starts_with(|c: char| c.is_ascii_lowercase())
+        && key.bytes().all(inner)
 }
 
 /// Something that work has made. Courant keeps where it is, never its content.
@@ -30,8 +39,10 @@ pub fn is_key(key: &str) -> bool {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ArtifactCreate {
     /// What kind of thing, 1 to 100 characters.
+    #[schemars(length(min = 1, max = MAX_WORD_CHARS), regex(pattern = NAME_PATTERN))]
     pub r#type: String,
     /// 1 to 200 characters.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = NAME_PATTERN))]
     pub name: String,
     /// The task that it is of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,8 +53,9 @@ pub struct ArtifactCreate {
     /// Its own workspace; absent: that of its task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_id: Option<WorkspaceId>,
-    /// Where it is, at most 2,000 characters, without a password.
+    /// Where it is, at most 2,000 characters. In the event it is without whatever looks like a secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_URI_CHARS), regex(pattern = URI_PATTERN))]
     pub uri: Option<String>,
     /// The artifact that it replaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,7 +86,7 @@ pub struct ArtifactView {
     pub created_by: PrincipalId,
     /// When.
     pub created_at: Timestamp,
-    /// Always 1.
+    /// Always 1: what was made is not changed, only replaced.
     pub version: i64,
 }
 
@@ -95,9 +107,11 @@ states! {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GoalCreate {
     /// 1 to 200 characters.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = NAME_PATTERN))]
     pub title: String,
     /// At most 20,000 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_TEXT_CHARS), regex(pattern = PROSE_PATTERN))]
     pub description: Option<String>,
     /// Its workspace; absent: the tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,10 +124,11 @@ pub struct GoalCreate {
 pub struct GoalPatch {
     /// 1 to 200 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = NAME_PATTERN))]
     pub title: Option<String>,
     /// At most 20,000 characters; null takes it away.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::patch::nullable")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", length(max = MAX_TEXT_CHARS), regex(pattern = PROSE_PATTERN))]
     pub description: Option<Option<String>>,
     /// Another workspace: the goal moves, and readers of the one it leaves are told.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::patch::nullable")]
@@ -160,7 +175,8 @@ states! {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RuleCreate {
-    /// Unique in the tenant and for ever the same.
+    /// Unique in the tenant and for ever the same: a lower-case letter, then letters, digits, `.`, `_`, `-` and `/`.
+    #[schemars(regex(pattern = KEY_PATTERN))]
     pub key: String,
     /// Its workspace; absent: the tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -202,13 +218,25 @@ pub struct RuleView {
     pub created_at: Timestamp,
 }
 
+states! {
+    /// Where a project stands.
+    ProjectStatus {
+        /// Work is done for it.
+        Active = "active",
+        /// It is over.
+        Archived = "archived",
+    }
+}
+
 /// A new project.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ProjectCreate {
-    /// Unique in the tenant and for ever the same.
+    /// Unique in the tenant and for ever the same: a lower-case letter, then letters, digits, `.`, `_`, `-` and `/`.
+    #[schemars(regex(pattern = KEY_PATTERN))]
     pub key: String,
     /// 1 to 200 characters.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = NAME_PATTERN))]
     pub name: String,
     /// Its workspace; absent: the tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -221,6 +249,7 @@ pub struct ProjectCreate {
 pub struct ProjectPatch {
     /// 1 to 200 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = NAME_PATTERN))]
     pub name: Option<String>,
     /// Another workspace: the project moves, and readers of the one it leaves are told.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::patch::nullable")]
@@ -240,8 +269,8 @@ pub struct ProjectView {
     pub name: String,
     /// Its workspace; null: the tenant.
     pub workspace_id: Option<WorkspaceId>,
-    /// When it was archived.
-    pub archived_at: Option<Timestamp>,
+    /// Where it stands.
+    pub status: ProjectStatus,
     /// Grows with every change.
     pub version: i64,
     /// When it was created.
@@ -270,9 +299,11 @@ states! {
 pub struct SkillInvoke {
     /// For which task.
     pub task_id: TaskId,
-    /// Which skill.
+    /// Which skill, spelled as a key is.
+    #[schemars(regex(pattern = KEY_PATTERN))]
     pub skill: String,
     /// Which version of it, 1 to 100 characters.
+    #[schemars(length(min = 1, max = MAX_WORD_CHARS), regex(pattern = NAME_PATTERN))]
     pub skill_version: String,
     /// How often it is tried, 1 to 100; 3 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -285,6 +316,7 @@ pub struct SkillInvoke {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SkillRetry {
     /// What went wrong, a word of the skill's own: 1 to 100 characters.
+    #[schemars(length(min = 1, max = MAX_WORD_CHARS), regex(pattern = NAME_PATTERN))]
     pub error_code: String,
     /// Not before this time; now when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -296,6 +328,7 @@ pub struct SkillRetry {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SkillFail {
     /// What went wrong, a word of the skill's own: 1 to 100 characters.
+    #[schemars(length(min = 1, max = MAX_WORD_CHARS), regex(pattern = NAME_PATTERN))]
     pub error_code: String,
 }
 

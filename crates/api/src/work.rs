@@ -129,6 +129,9 @@ pub struct TaskCreate {
     /// By when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due_date: Option<Timestamp>,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal_id: Option<GoalId>,
     /// Values of the caller's own, at most 16 KiB of JSON; events only tell that there are some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom_fields: Option<Map<String, Value>>,
@@ -161,6 +164,10 @@ pub struct TaskPatch {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::patch::nullable")]
     #[schemars(with = "Option<Timestamp>")]
     pub due_date: Option<Option<Timestamp>>,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::patch::nullable")]
+    #[schemars(with = "Option<GoalId>")]
+    pub goal_id: Option<Option<GoalId>>,
     /// All of them anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom_fields: Option<Map<String, Value>>,
@@ -426,6 +433,9 @@ pub struct VerificationPass {
     /// What became of each; when absent, each passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub results: Option<Vec<CheckResult>>,
+    /// An artifact that shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact_id: Option<ArtifactId>,
 }
 
 /// A check failed.

@@ -30,6 +30,7 @@ mod http;
 mod identity;
 mod journal;
 mod notify;
+mod resources;
 mod roles;
 mod source;
 #[cfg(test)]
@@ -44,5 +45,6 @@ pub use error::{ApiError, ClientError, TransportError};
 pub use follow::Follow;
 pub use http::{Client, ClientBuilder, ClientUrl, PageQuery};
 pub use journal::EventsQuery;
+pub use resources::{ArtifactsQuery, ResourcesQuery, SkillInvocationsQuery};
 pub use source::JournalSource;
 pub use work::TasksQuery;

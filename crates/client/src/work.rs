@@ -5,7 +5,7 @@ use courant_api::work::{
     TaskCreate, TaskPatch, TaskStatus, TaskView, VerificationFail, VerificationPass, VerificationStart,
     VerificationView,
 };
-use courant_api::{ClaimId, Page, PrincipalId, RunId, TaskId, VerificationId, WorkspaceId};
+use courant_api::{ClaimId, GoalId, Page, PrincipalId, RunId, TaskId, VerificationId, WorkspaceId};
 use reqwest::Method;
 
 use crate::error::ClientError;
@@ -20,6 +20,8 @@ pub struct TasksQuery {
     pub workspace_id: Option<WorkspaceId>,
     /// Those that this principal is to do.
     pub assignee_id: Option<PrincipalId>,
+    /// Those that are for this goal.
+    pub goal_id: Option<GoalId>,
     /// Which page.
     pub page: PageQuery,
 }
@@ -31,6 +33,7 @@ impl TasksQuery {
         }
         query.add_some("workspaceId", self.workspace_id.as_ref());
         query.add_some("assigneeId", self.assignee_id.as_ref());
+        query.add_some("goalId", self.goal_id.as_ref());
         self.page.add_to(query);
     }
 }

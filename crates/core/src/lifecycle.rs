@@ -1,4 +1,4 @@
-//! The lives of tasks, claims, runs, verifications, approvals, rules and skill invocations: what each state allows.
+//! The lives of tasks, claims, runs, verifications, approvals, rules, projects and skill invocations: what each state allows.
 //!
 //! A life is one function from a state and a wish to the next state. It must never look at who wishes: that is the
 //! gates' to say.
@@ -6,7 +6,7 @@
 use std::fmt;
 
 use courant_api::approvals::ApprovalStatus;
-use courant_api::resources::{RuleStatus, SkillStatus};
+use courant_api::resources::{ProjectStatus, RuleStatus, SkillStatus};
 use courant_api::work::{ClaimStatus, RunStatus, TaskCategory, TaskStatus, VerificationStatus};
 
 /// A wish that a state does not allow.
@@ -63,6 +63,8 @@ wishes! {
         Reopen = "reopen",
         /// Give it up.
         Cancel = "cancel",
+        /// Have a skill used for it.
+        Invoke = "invoke a skill",
     }
 }
 
@@ -77,6 +79,7 @@ pub fn task(state: TaskStatus, wish: TaskWish) -> Result<TaskStatus, Illegal> {
         (S::Open | S::InProgress, W::Complete) => Ok(S::Completed),
         (S::Open | S::InProgress, W::Block) => Ok(S::Blocked),
         (S::Open | S::InProgress | S::Blocked, W::Cancel) => Ok(S::Cancelled),
+        (S::Open | S::InProgress | S::Blocked, W::Invoke) => Ok(state),
         _ => Err(Illegal { entity: "task", state: state.as_str(), wish: wish.as_str() }),
     }
 }
@@ -209,6 +212,27 @@ pub fn rule(state: RuleStatus, wish: RuleWish) -> Result<RuleStatus, Illegal> {
         (S::Enabled | S::Disabled, RuleWish::Disable) => Ok(S::Disabled),
         (_, RuleWish::Archive) => Ok(S::Archived),
         (S::Archived, _) => Err(Illegal { entity: "rule", state: state.as_str(), wish: wish.as_str() }),
+    }
+}
+
+wishes! {
+    /// What may become of a project.
+    ProjectWish {
+        /// It is changed.
+        Update = "update",
+        /// It is over.
+        Archive = "archive",
+    }
+}
+
+/// The project's state after a wish. Archiving what is archived changes nothing.
+pub fn project(state: ProjectStatus, wish: ProjectWish) -> Result<ProjectStatus, Illegal> {
+    match (state, wish) {
+        (ProjectStatus::Active, ProjectWish::Update) => Ok(ProjectStatus::Active),
+        (_, ProjectWish::Archive) => Ok(ProjectStatus::Archived),
+        (ProjectStatus::Archived, ProjectWish::Update) => {
+            Err(Illegal { entity: "project", state: state.as_str(), wish: wish.as_str() })
+        }
     }
 }
 

@@ -39,7 +39,7 @@ CREATE TABLE project (
     workspace_id uuid,
     key text NOT NULL,
     name text NOT NULL,
-    archived_at bigint,
+    status text NOT NULL,
     version bigint NOT NULL,
     created_at bigint NOT NULL,
     UNIQUE (tenant_id, id),
@@ -182,6 +182,7 @@ CREATE TABLE skill_invocation (
     UNIQUE (tenant_id, id),
     FOREIGN KEY (tenant_id, task_id) REFERENCES task (tenant_id, id)
 );
+CREATE INDEX skill_invocation_by_task ON skill_invocation (tenant_id, task_id, id);
 
 CREATE TABLE approval (
     id uuid PRIMARY KEY,

@@ -39,7 +39,7 @@ CREATE TABLE project (
     workspace_id BLOB,
     key TEXT NOT NULL,
     name TEXT NOT NULL,
-    archived_at INTEGER,
+    status TEXT NOT NULL,
     version INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     UNIQUE (tenant_id, id),
@@ -182,6 +182,7 @@ CREATE TABLE skill_invocation (
     UNIQUE (tenant_id, id),
     FOREIGN KEY (tenant_id, task_id) REFERENCES task (tenant_id, id)
 ) STRICT;
+CREATE INDEX skill_invocation_by_task ON skill_invocation (tenant_id, task_id, id);
 
 CREATE TABLE approval (
     id BLOB PRIMARY KEY,

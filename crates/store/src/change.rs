@@ -76,6 +76,11 @@ impl Replayable for courant_api::access::RoleView {}
 impl Replayable for courant_api::access::RoleAssignmentView {}
 impl Replayable for courant_api::catalog::EventTypeView {}
 impl Replayable for courant_api::approvals::ApprovalView {}
+impl Replayable for courant_api::resources::ArtifactView {}
+impl Replayable for courant_api::resources::GoalView {}
+impl Replayable for courant_api::resources::ProjectView {}
+impl Replayable for courant_api::resources::RuleView {}
+impl Replayable for courant_api::resources::SkillInvocationView {}
 impl Replayable for courant_api::work::RunView {}
 impl Replayable for courant_api::work::TaskView {}
 impl Replayable for courant_api::work::VerificationView {}

@@ -23,7 +23,10 @@ pub use error::{Blocker, Error};
 pub use journal::{AppendOutcome, EventDraft, EventQuery, Position, ScanBatch, Start, TailBatch, TailEvent};
 pub use journal::{DatabaseFacts, Held, PRUNE_BATCH, PruneRequest, PruneStep, RetentionState, WhenBlocked};
 pub use notify::{Announced, Claim, Claimed, Dead, Edit, Edited, Integration, Lanes, Mark, Outcome, Place};
-pub use work::{ApprovalQuery, Decision, DecisionTokenDraft, RunEnd, TaskQuery, VerificationEnd};
+pub use work::{
+    ApprovalQuery, Decision, DecisionTokenDraft, Editable, Kind, ProjectEdit, Resource, ResourceQuery, RuleEdit,
+    RunEnd, SkillQuery, SkillStep, TaskQuery, VerificationEnd,
+};
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -35,6 +35,9 @@ fn a_task() {
         (S::Blocked, W::Reopen, S::Open),
         (S::Blocked, W::Cancel, S::Cancelled),
         (S::Cancelled, W::Reopen, S::Open),
+        (S::Open, W::Invoke, S::Open),
+        (S::InProgress, W::Invoke, S::InProgress),
+        (S::Blocked, W::Invoke, S::Blocked),
     ];
     table(S::ALL, W::ALL, task, &allowed);
 }
@@ -104,6 +107,18 @@ fn a_rule() {
         (S::Archived, W::Archive, S::Archived),
     ];
     table(S::ALL, W::ALL, rule, &allowed);
+}
+
+#[test]
+fn a_project() {
+    use ProjectStatus as S;
+    use ProjectWish as W;
+    let allowed = [
+        (S::Active, W::Update, S::Active),
+        (S::Active, W::Archive, S::Archived),
+        (S::Archived, W::Archive, S::Archived),
+    ];
+    table(S::ALL, W::ALL, project, &allowed);
 }
 
 #[test]

@@ -25,6 +25,13 @@ pub async fn approval_request(
     actor: Actor,
     body: ApprovalRequest,
 ) -> Result<Changed<ApprovalView>, ApiError> {
+    if body.task_id.is_some() == body.artifact_id.is_some() {
+        let problem = "or else artifactId must be given: exactly one of them";
+        return Err(ApiError::invalid_field("/taskId", problem));
+    }
+    if body.gate == Some(true) && body.task_id.is_none() {
+        return Err(ApiError::invalid_field("/gate", "holds a task, and there is none"));
+    }
     if body.required_role_id.is_some() == body.assigned_principal_id.is_some() {
         let problem = "or else assignedPrincipalId must be given: exactly one of them";
         return Err(ApiError::invalid_field("/requiredRoleId", problem));

@@ -132,7 +132,7 @@ pub async fn verification_pass(
     body: VerificationPass,
 ) -> Result<Changed<VerificationView>, ApiError> {
     check_results(body.results.as_ref())?;
-    let end = VerificationEnd::Passed { artifact_id: None };
+    let end = VerificationEnd::Passed { artifact_id: body.artifact_id };
     decided(app, || app.store.verification_end(actor.change.clone(), id, end.clone(), body.results.clone())).await
 }
 

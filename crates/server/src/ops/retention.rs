@@ -101,9 +101,9 @@ pub async fn consumer_put(
 }
 
 /// Has retention wait for a consumer no longer.
-pub async fn consumer_delete(app: &App, caller: &Caller, name: String) -> Result<(), ApiError> {
-    require(app, caller, Permission::EventsRead, &Resource::Tenant).await?;
-    Ok(app.store.lease_delete(caller.tenant_id, name).await?)
+pub async fn consumer_delete(app: &App, actor: Actor, name: String) -> Result<(), ApiError> {
+    require(app, &actor.caller, Permission::EventsRead, &Resource::Tenant).await?;
+    Ok(app.store.lease_delete(actor.change, name).await?)
 }
 
 /// Prunes to the end, after whatever prune was under way.

@@ -1,5 +1,6 @@
 //! Tasks, who has claimed them, and what is said about them.
 
+use courant_api::resources::GoalView;
 use courant_api::work::{
     Because, ClaimView, CommentCreate, CommentView, LEASE_SECONDS, MAX_REASON_CHARS, MAX_TEXT_CHARS, MAX_TITLE_CHARS,
     TaskClaim, TaskComplete, TaskCreate, TaskPatch, TaskView,
@@ -42,6 +43,9 @@ pub async fn task_list(
     }
     if let Some(assignee) = query.assignee_id {
         app.store.principal_get(caller.tenant_id, assignee).await?;
+    }
+    if let Some(goal) = query.goal_id {
+        app.store.resource_get::<GoalView>(caller.tenant_id, goal).await?;
     }
     require(app, caller, Permission::TasksRead, &place(query.workspace_id)).await?;
     Ok(app.store.task_list(caller.tenant_id, query, key, limit).await?)
@@ -118,10 +122,5 @@ fn check_texts(description: Option<&str>, custom_fields: Option<&Map<String, Val
     if let Some(description) = description {
         text::prose("/description", description, MAX_TEXT_CHARS)?;
     }
-    let bytes = custom_fields.map_or(0, |fields| serde_json::to_vec(fields).map_or(usize::MAX, |json| json.len()));
-    if bytes > MAX_CUSTOM_FIELDS_BYTES {
-        let problem = format!("must have at most {MAX_CUSTOM_FIELDS_BYTES} bytes of JSON");
-        return Err(ApiError::invalid_field("/customFields", &problem));
-    }
-    Ok(())
+    custom_fields.map_or(Ok(()), |fields| text::json("/customFields", fields, MAX_CUSTOM_FIELDS_BYTES))
 }

@@ -1,5 +1,7 @@
 //! Bounds on text that people and programs send.
 
+use serde_json::{Map, Value};
+
 use crate::http::ApiError;
 
 /// A name: `1..=max` characters, not blank at its ends, without control characters.
@@ -21,6 +23,14 @@ pub(super) fn line(pointer: &str, text: &str, max: usize) -> Result<(), ApiError
     }
     if text.chars().any(char::is_control) {
         return Err(ApiError::invalid_field(pointer, "must not hold control characters"));
+    }
+    Ok(())
+}
+
+/// At most `max` bytes of JSON.
+pub(super) fn json(pointer: &str, value: &Map<String, Value>, max: usize) -> Result<(), ApiError> {
+    if serde_json::to_vec(value).map_or(usize::MAX, |json| json.len()) > max {
+        return Err(ApiError::invalid_field(pointer, &format!("must have at most {max} bytes of JSON")));
     }
     Ok(())
 }

@@ -120,14 +120,8 @@ impl Store {
                         version: 1,
                         created_at: change.now,
                     };
-                    let row = params![
-                        role.id,
-                        change.tenant_id,
-                        role.workspace_id,
-                        &role.key,
-                        &role.name,
-                        role.created_at
-                    ];
+                    let row =
+                        params![role.id, change.tenant_id, role.workspace_id, &role.key, &role.name, role.created_at];
                     tx.execute(&INSERT, row).await.map_err(|e| e.unique_means("a role of this key exists"))?;
                     let payload = RoleChange { key: role.key.clone(), name: role.name.clone() };
                     tx.append(change.event(&ROLE_CREATED, role.id, Lies::own(role.workspace_id), &payload)?);

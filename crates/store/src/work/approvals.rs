@@ -1,18 +1,19 @@
 //! Approvals: who has to decide what, who may, and what was decided.
 //!
-//! An approval of a task changes under the task's row lock, so that a gate and the claim that it holds meet in one order.
+//! An approval lies where its task or artifact lay when it was requested. One of a task changes under the task's row lock, so that a gate and the claim that it holds meet in one order.
 
 use courant_api::approvals::{ApprovalDecide, ApprovalRequest, ApprovalStatus, ApprovalView};
 use courant_api::events::approvals::{
     APPROVAL_APPROVED, APPROVAL_CANCELLED, APPROVAL_EXPIRED, APPROVAL_REJECTED, APPROVAL_REQUESTED, ApprovalCancelled,
     ApprovalDecided, ApprovalExpired, ApprovalRequested,
 };
+use courant_api::work::TaskView;
 use courant_api::{ApprovalId, Permission, PrincipalId, RoleId, TaskId, TenantId, Timestamp, WorkspaceId};
 use courant_core::lifecycle::{self, ApprovalWish};
 use courant_core::place::Lies;
 use uuid::Uuid;
 
-use super::{tasks, told};
+use super::{resources, tasks, told};
 use crate::access::{before, guard, parsed, place, principals, roles};
 use crate::change::{Change, Changed, fresh_id};
 use crate::db::{Row, Tx, params, statements};
@@ -28,9 +29,10 @@ macro_rules! columns {
 }
 
 statements! { "approvals":
-    INSERT = "INSERT INTO approval (id, tenant_id, workspace_id, task_id, required_role_id, assigned_principal_id, gate,
-            requested_by, require_other, comment, status, expires_at, version, created_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'pending', $11, 1, $12)";
+    INSERT = "INSERT INTO approval (id, tenant_id, workspace_id, task_id, artifact_id, required_role_id,
+            assigned_principal_id, gate, requested_by, require_other, comment, status, expires_at, version, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'pending', $12, 1, $13)";
+    LOCK = concat!("SELECT ", columns!(), " FROM approval a WHERE a.tenant_id = $1 AND a.id = $2 {for update}");
     GET = concat!("SELECT ", columns!(), " FROM approval a WHERE a.tenant_id = $1 AND a.id = $2");
     UPDATE = "UPDATE approval SET status = $3, decision_by = $4, decision_comment = $5, channel = $6, decided_at = $7,
             version = $8
@@ -109,12 +111,31 @@ pub(super) async fn get(tx: &mut Tx, tenant: TenantId, id: ApprovalId) -> Result
     view(&tx.query_opt(&GET, params![tenant, id]).await?.ok_or(ABSENT)?)
 }
 
-/// The approval, under its task's row lock.
+/// The approval, locked, and under its task's row lock.
 pub(super) async fn lock(tx: &mut Tx, tenant: TenantId, id: ApprovalId) -> Result<ApprovalView, Error> {
     if let Some(task) = get(tx, tenant, id).await?.task_id {
         tasks::lock(tx, tenant, task).await?;
     }
-    get(tx, tenant, id).await
+    view(&tx.query_opt(&LOCK, params![tenant, id]).await?.ok_or(ABSENT)?)
+}
+
+/// What a request is about: where it lies, and the task, locked, if it is one.
+async fn subject(
+    tx: &mut Tx,
+    change: &Change,
+    new: &ApprovalRequest,
+) -> Result<(Option<WorkspaceId>, Option<TaskView>), Error> {
+    match (new.task_id, new.artifact_id) {
+        (Some(task), None) => {
+            let task = tasks::lock(tx, change.tenant_id, task).await?;
+            Ok((task.workspace_id, Some(task)))
+        }
+        (None, Some(artifact)) => Ok((resources::artifact(tx, change.tenant_id, artifact).await?.1, None)),
+        _ => Err(Error::Invalid {
+            field: "/taskId".into(),
+            message: "or else artifactId must be given: exactly one of them".into(),
+        }),
+    }
 }
 
 /// Whether this principal is one to decide it: the one it names, or a holder of its role where it lies, by the rule that lists
@@ -164,12 +185,13 @@ async fn end(tx: &mut Tx, change: &Change, approval: &mut ApprovalView, wish: Ap
 }
 
 impl Store {
-    /// Requests a decision about a task; needs `approvals.request` where the task lies.
+    /// Requests a decision about a task or an artifact; needs `approvals.request` where that lies.
     pub async fn approval_request(&self, change: Change, new: ApprovalRequest) -> Result<Changed<ApprovalView>, Error> {
         self.db
             .change(change, new, |tx, (change, new)| {
                 Box::pin(async move {
-                    let task = tasks::lock_for(tx, change, new.task_id, Permission::ApprovalsRequest).await?;
+                    let (workspace_id, task) = subject(tx, change, new).await?;
+                    guard(tx, change, Permission::ApprovalsRequest, &place(workspace_id)).await?;
                     if let Some(role) = new.required_role_id {
                         roles::exists(tx, change.tenant_id, role).await?;
                     }
@@ -178,12 +200,12 @@ impl Store {
                     }
                     let approval = ApprovalView {
                         id: fresh_id().into(),
-                        task_id: Some(task.id),
-                        artifact_id: None,
+                        task_id: new.task_id,
+                        artifact_id: new.artifact_id,
                         required_role_id: new.required_role_id,
                         assigned_principal_id: new.assigned_principal_id,
                         gate: new.gate.unwrap_or(false),
-                        workspace_id: task.workspace_id,
+                        workspace_id,
                         requested_by: change.actor()?,
                         require_other_than_requester: new.require_other_than_requester.unwrap_or(false),
                         comment: new.comment.clone(),
@@ -201,6 +223,7 @@ impl Store {
                         change.tenant_id,
                         approval.workspace_id,
                         approval.task_id,
+                        approval.artifact_id,
                         approval.required_role_id,
                         approval.assigned_principal_id,
                         approval.gate,
@@ -213,13 +236,13 @@ impl Store {
                     tx.execute(&INSERT, row).await?;
                     let payload = ApprovalRequested {
                         task_id: approval.task_id,
-                        artifact_id: None,
+                        artifact_id: approval.artifact_id,
                         required_role_id: approval.required_role_id,
                         assigned_principal_id: approval.assigned_principal_id,
                         gate: approval.gate,
                         workspace_id: approval.workspace_id,
-                        task_public_id: Some(task.public_id.clone()),
-                        task_title: Some(told(&task.title)),
+                        task_public_id: task.as_ref().map(|task| task.public_id.clone()),
+                        task_title: task.as_ref().map(|task| told(&task.title)),
                         requested_by: approval.requested_by,
                         comment: approval.comment.as_deref().map(told),
                     };

@@ -8,7 +8,9 @@ mod claims;
 mod comments;
 mod decision_tokens;
 mod gates;
+mod resources;
 mod runs;
+mod skills;
 mod tasks;
 mod verifications;
 
@@ -22,7 +24,9 @@ use crate::db::Statement;
 
 pub use approvals::{ApprovalQuery, Decision};
 pub use decision_tokens::DecisionTokenDraft;
+pub use resources::{Editable, Kind, ProjectEdit, Resource, ResourceQuery, RuleEdit};
 pub use runs::RunEnd;
+pub use skills::{SkillQuery, SkillStep};
 pub use tasks::TaskQuery;
 pub use verifications::VerificationEnd;
 
@@ -41,8 +45,10 @@ pub(crate) fn all_statements() -> impl Iterator<Item = &'static Statement> {
         comments::STATEMENTS,
         gates::STATEMENTS,
         tasks::STATEMENTS,
+        skills::STATEMENTS,
     ]
     .into_iter()
+    .chain(resources::STATEMENTS)
     .flatten()
     .copied()
 }

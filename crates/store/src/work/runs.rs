@@ -77,7 +77,7 @@ fn view(row: &Row) -> Result<RunView, Error> {
     })
 }
 
-async fn get(tx: &mut Tx, tenant: TenantId, id: RunId) -> Result<RunView, Error> {
+pub(super) async fn get(tx: &mut Tx, tenant: TenantId, id: RunId) -> Result<RunView, Error> {
     view(&tx.query_opt(&GET, params![tenant, id]).await?.ok_or(Error::NotFound("run"))?)
 }
 

@@ -1,14 +1,15 @@
 //! Tasks: created, read, listed, changed and moved.
 
 use courant_api::events::work::{TASK_CREATED, TASK_UPDATED, TaskCreated, TaskUpdated};
+use courant_api::resources::GoalView;
 use courant_api::work::{TaskCreate, TaskPatch, TaskPriority, TaskStatus, TaskView};
-use courant_api::{Permission, PrincipalId, TaskId, TenantId, WorkspaceId};
+use courant_api::{GoalId, Permission, PrincipalId, TaskId, TenantId, WorkspaceId};
 use courant_core::lifecycle::{self, TaskWish};
 use courant_core::place::Lies;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{claims, told};
+use super::{claims, resources, told};
 use crate::access::{before, guard, parsed, place, principals, workspaces};
 use crate::change::{Change, Changed, fresh_id, to_json};
 use crate::db::{Row, Tx, params, statements};
@@ -44,7 +45,8 @@ statements! { "tasks":
             AND (NOT $3 OR workspace_id IN (SELECT s.id FROM subtree s))
             AND (NOT $5 OR status IN {texts $6})
             AND (NOT $7 OR assignee_id = $8)
-        ORDER BY id DESC LIMIT $9");
+            AND (NOT $9 OR goal_id = $10)
+        ORDER BY id DESC LIMIT $11");
 }
 
 /// Which tasks a list has.
@@ -56,6 +58,8 @@ pub struct TaskQuery {
     pub statuses: Vec<TaskStatus>,
     /// Only those that this principal is to do.
     pub assignee_id: Option<PrincipalId>,
+    /// Only those that are for this goal.
+    pub goal_id: Option<GoalId>,
 }
 
 fn corrupt(column: &str) -> Error {
@@ -172,12 +176,16 @@ async fn check_names(
     tenant: TenantId,
     workspace: Option<WorkspaceId>,
     assignee: Option<PrincipalId>,
+    goal: Option<GoalId>,
 ) -> Result<(), Error> {
     if let Some(workspace) = workspace {
         workspaces::exists(tx, tenant, workspace).await?;
     }
     if let Some(assignee) = assignee {
         principals::exists(tx, tenant, assignee).await?;
+    }
+    if let Some(goal) = goal {
+        resources::exists::<GoalView>(tx, tenant, goal).await?;
     }
     Ok(())
 }
@@ -202,7 +210,7 @@ impl Store {
         self.db
             .change(change, new, |tx, (change, new)| {
                 Box::pin(async move {
-                    check_names(tx, change.tenant_id, new.workspace_id, new.assignee_id).await?;
+                    check_names(tx, change.tenant_id, new.workspace_id, new.assignee_id, new.goal_id).await?;
                     guard(tx, change, Permission::TasksCreate, &place(new.workspace_id)).await?;
                     let number: i64 = tx.query_one(&NUMBER, params![change.tenant_id]).await?.get(0)?;
                     let task = TaskView {
@@ -216,7 +224,7 @@ impl Store {
                         workspace_id: new.workspace_id,
                         assignee_id: new.assignee_id,
                         due_date: new.due_date,
-                        goal_id: None,
+                        goal_id: new.goal_id,
                         custom_fields: new.custom_fields.clone().unwrap_or_default(),
                         fencing_token: 0,
                         consecutive_failures: 0,
@@ -286,6 +294,8 @@ impl Store {
                         statuses,
                         query.assignee_id.is_some(),
                         query.assignee_id.map_or(Uuid::nil(), PrincipalId::uuid),
+                        query.goal_id.is_some(),
+                        query.goal_id.map_or(Uuid::nil(), GoalId::uuid),
                         *limit + 1
                     ];
                     Page::cut(&tx.query(&LIST, row).await?, *limit, view, |v| v.id.uuid())
@@ -303,7 +313,7 @@ impl Store {
                     let mut task = lock_for(tx, change, *id, Permission::TasksUpdate).await?;
                     change.check_version(task.version)?;
                     let (workspace, assignee) = (patch.workspace_id.flatten(), patch.assignee_id.flatten());
-                    check_names(tx, change.tenant_id, workspace, assignee).await?;
+                    check_names(tx, change.tenant_id, workspace, assignee, patch.goal_id.flatten()).await?;
                     let previous = task.workspace_id;
                     if let Some(there) = patch.workspace_id.filter(|there| *there != previous) {
                         guard(tx, change, Permission::TasksUpdate, &place(there)).await?;
@@ -316,6 +326,7 @@ impl Store {
                     set(&mut task.workspace_id, patch.workspace_id.as_ref(), "workspaceId", &mut changes);
                     set(&mut task.assignee_id, patch.assignee_id.as_ref(), "assigneeId", &mut changes);
                     set(&mut task.due_date, patch.due_date.as_ref(), "dueDate", &mut changes);
+                    set(&mut task.goal_id, patch.goal_id.as_ref(), "goalId", &mut changes);
                     set(&mut task.custom_fields, patch.custom_fields.as_ref(), "customFields", &mut changes);
                     if let Some(wish) = wished(from, patch.status)? {
                         self::wish(&mut task, wish)?;

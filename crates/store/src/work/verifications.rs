@@ -11,6 +11,7 @@ use courant_api::{ArtifactId, Permission, TaskId, TenantId, VerificationId};
 use courant_core::lifecycle::{self, TaskWish, VerificationWish};
 use courant_core::place::Lies;
 
+use super::resources;
 use super::tasks::{self, lock_for};
 use super::{claims, told};
 use crate::access::{before, parsed};
@@ -26,7 +27,6 @@ macro_rules! columns {
 }
 
 statements! { "verifications":
-    ARTIFACT = "SELECT id FROM artifact WHERE tenant_id = $1 AND id = $2";
     INSERT = "INSERT INTO verification (id, tenant_id, task_id, attempt, status, trigger_name, checks, results,
             started_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
@@ -36,11 +36,6 @@ statements! { "verifications":
     END = "UPDATE verification SET status = $3, results = $4, failed_check = $5, reason = $6, artifact_id = $7,
             finished_at = $8
         WHERE tenant_id = $1 AND id = $2";
-}
-
-/// That the artifact exists in the tenant.
-async fn artifact_exists(tx: &mut Tx, tenant: TenantId, id: ArtifactId) -> Result<(), Error> {
-    tx.query_opt(&ARTIFACT, params![tenant, id]).await?.map(|_| ()).ok_or(Error::NotFound("artifact"))
 }
 
 /// What a verification starts with when nobody says what made it start.
@@ -196,7 +191,7 @@ async fn finish(
     match end {
         VerificationEnd::Passed { artifact_id } => {
             if let Some(artifact) = artifact_id {
-                artifact_exists(tx, change.tenant_id, *artifact).await?;
+                resources::artifact(tx, change.tenant_id, *artifact).await?;
             }
             verification.artifact_id = *artifact_id;
         }

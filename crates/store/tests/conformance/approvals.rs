@@ -35,6 +35,7 @@ async fn task(world: &World, tenant: &Tenant, workspace_id: Option<WorkspaceId>)
         workspace_id,
         assignee_id: None,
         due_date: None,
+        goal_id: None,
         custom_fields: None,
     };
     now(world.store.task_create(tenant.change_at(1), new).await.unwrap()).id
@@ -42,7 +43,8 @@ async fn task(world: &World, tenant: &Tenant, workspace_id: Option<WorkspaceId>)
 
 fn about(task_id: TaskId) -> ApprovalRequest {
     ApprovalRequest {
-        task_id,
+        task_id: Some(task_id),
+        artifact_id: None,
         required_role_id: None,
         assigned_principal_id: None,
         gate: None,

@@ -3,10 +3,11 @@
 use courant_api::operations::{ConsumerKind, MAX_LEASES};
 use courant_api::{Cursor, Event};
 use courant_store::{Error, PruneRequest, WhenBlocked};
+use serde_json::json;
 
 use crate::cases;
 use crate::retention::announced;
-use crate::world::{Tenant, World, at, draft, not_found};
+use crate::world::{Tenant, World, at, draft, not_found, payload, types};
 
 cases![
     a_lease_moves_in_both_directions_and_is_given_up,
@@ -36,9 +37,15 @@ async fn a_lease_moves_in_both_directions_and_is_given_up(world: World) {
         let status = world.store.journal_status(tenant.id, at(0), None).await.unwrap();
         assert_eq!((&status.consumers[1].cursor, status.consumers[1].expires_at), (&events[n].cursor, Some(at(until))));
     }
-    not_found(world.store.lease_delete(other.id, "billing".into()).await);
-    world.store.lease_delete(tenant.id, "billing".into()).await.unwrap();
-    not_found(world.store.lease_delete(tenant.id, "billing".into()).await);
+    not_found(world.store.lease_delete(other.change(), "billing".into()).await);
+    // A lease that has ended was not waited for: the next one is told again.
+    world.store.lease_put(tenant.change_at(160), "billing".into(), cursor(&events[3]), at(300)).await.unwrap();
+    world.store.lease_delete(tenant.change(), "billing".into()).await.unwrap();
+    not_found(world.store.lease_delete(tenant.change(), "billing".into()).await);
+    let told = world.since(&tenant, &events[3].cursor).await;
+    assert_eq!(types(&told), ["consumer.registered", "consumer.registered", "consumer.released"]);
+    let released = json!({ "name": "billing", "expiresAt": at(300) });
+    assert_eq!((payload(&told[2]), told[2].workspace_id, told[2].entity_id.as_str()), (released, None, "billing"));
 }
 
 async fn a_lease_takes_the_cursors_that_reading_takes(world: World) {
@@ -97,8 +104,9 @@ async fn a_journals_state_shows_its_consumers_and_their_lag(world: World) {
     append(&world, &tenant, 40, "b").await;
     let events = world.events(&tenant).await;
     for (name, event, until) in [("behind", 4, 500), ("caught-up", 5, 500), ("lapsed", 3, 60)] {
-        world.store.lease_put(tenant.change(), name.into(), cursor(&events[event]), at(until)).await.unwrap();
+        world.store.lease_put(tenant.change_at(50), name.into(), cursor(&events[event]), at(until)).await.unwrap();
     }
+    let head = world.events(&tenant).await.pop().unwrap();
     let status = world.store.journal_status(tenant.id, at(100), Some(70_000_000)).await.unwrap();
     let shown: Vec<_> = status
         .consumers
@@ -110,11 +118,11 @@ async fn a_journals_state_shows_its_consumers_and_their_lag(world: World) {
     let expected = [
         (announcer, "announcer", cursors[3], 90, true),
         (lease, "behind", cursors[4], 60, false),
-        (lease, "caught-up", cursors[5], 0, false),
+        (lease, "caught-up", cursors[5], 50, false),
         (lease, "lapsed", cursors[3], 90, false),
     ];
     assert_eq!(shown, expected);
-    assert_eq!((status.head.sequence, &status.head.cursor), (events[5].sequence, &events[5].cursor));
+    assert_eq!((status.head.sequence, &status.head.cursor), (head.sequence, &head.cursor));
     assert_eq!((&status.horizon, status.distance), (&status.head, 0));
     assert_eq!(status.floor_cursor, world.store.journal_cursor(tenant.id, 0));
     assert_eq!((status.oldest_event_at, status.retention_seconds), (Some(at(0)), Some(70)));

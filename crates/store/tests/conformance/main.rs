@@ -25,10 +25,12 @@ mod outbox_ends;
 mod pages;
 mod principals;
 mod ranges;
+mod resources;
 mod retention;
 mod roles;
 mod seam;
 mod servers;
+mod skills;
 mod starts;
 mod tail;
 mod tasks;
@@ -82,10 +84,12 @@ const NOUNS: &[&[Case]] = &[
     pages::CASES,
     principals::CASES,
     ranges::CASES,
+    resources::CASES,
     retention::CASES,
     roles::CASES,
     seam::CASES,
     servers::CASES,
+    skills::CASES,
     starts::CASES,
     tail::CASES,
     tasks::CASES,

@@ -45,13 +45,13 @@ pub(super) fn endpoints() -> Vec<Endpoint<App>> {
             .errors(&[E::NotFound, E::InvalidCursor]),
         Endpoint::post("/api/v1/approvals", request)
             .tag("work")
-            .summary("Requests a decision about a task")
+            .summary("Requests a decision about a task or an artifact")
             .description(
-                "Exactly one of `requiredRoleId` and `assignedPrincipalId` says who decides. With `gate` the task can be neither \
-                 claimed nor completed until it is decided, cancelled or expired. The approval lies where its task lies now, for \
-                 ever.",
+                "Exactly one of `taskId` and `artifactId` says about what, and exactly one of `requiredRoleId` and \
+                 `assignedPrincipalId` who decides. With `gate` the task can be neither claimed nor completed until it is \
+                 decided, cancelled or expired. The approval lies where its task or artifact lies now, for ever.",
             )
-            .access(Access::On(&[P::ApprovalsRequest], "the task's workspace, or the tenant"))
+            .access(Access::On(&[P::ApprovalsRequest], "the workspace of the task or artifact, or the tenant"))
             .errors(&[E::NotFound])
             .etag()
             .created(),

@@ -10,8 +10,10 @@ mod list;
 mod notify;
 pub mod operation;
 mod progress;
+mod resources;
 mod retention;
 mod roles;
+mod skills;
 mod tasks;
 
 use crate::app::App;
@@ -32,6 +34,8 @@ pub fn endpoints() -> Vec<Endpoint<App>> {
     all.extend(tasks::endpoints());
     all.extend(progress::endpoints());
     all.extend(approvals::endpoints());
+    all.extend(resources::endpoints());
+    all.extend(skills::endpoints());
     all.extend(retention::endpoints());
     all.extend(operation::endpoints());
     all

@@ -75,6 +75,6 @@ async fn put(cx: Cx<App>, input: Input<ByName, (), ConsumerPut>) -> Result<Reply
 }
 
 async fn delete(cx: Cx<App>, input: Input<ByName, (), ()>) -> Result<Reply<()>, ApiError> {
-    retention::consumer_delete(&cx.app, &cx.caller, input.path.name).await?;
+    retention::consumer_delete(&cx.app, Actor::of(&cx), input.path.name).await?;
     Ok(Reply::no_content())
 }

@@ -4,7 +4,7 @@ use courant_api::work::{
     Because, ClaimView, CommentCreate, CommentView, TaskClaim, TaskComplete, TaskCreate, TaskPatch, TaskStatus,
     TaskView,
 };
-use courant_api::{ClaimId, ErrorCode, Page, Permission, PrincipalId, TaskId, WorkspaceId};
+use courant_api::{ClaimId, ErrorCode, GoalId, Page, Permission, PrincipalId, TaskId, WorkspaceId};
 use courant_store::TaskQuery;
 use http::StatusCode;
 use schemars::JsonSchema;
@@ -123,6 +123,8 @@ struct TasksQuery {
     status: Vec<TaskStatus>,
     /// Only tasks that this principal is to do.
     assignee_id: Option<PrincipalId>,
+    /// Only tasks that are for this goal.
+    goal_id: Option<GoalId>,
     /// The `nextCursor` of the page before.
     #[schemars(with = "String")]
     cursor: Option<String>,
@@ -132,9 +134,9 @@ struct TasksQuery {
 }
 
 async fn list(cx: Cx<App>, input: Input<(), TasksQuery, ()>) -> Result<Reply<Page<TaskView>>, ApiError> {
-    let TasksQuery { workspace_id, status, assignee_id, cursor, limit } = input.query;
+    let TasksQuery { workspace_id, status, assignee_id, goal_id, cursor, limit } = input.query;
     let page = ListQuery { cursor, limit };
-    let query = TaskQuery { workspace_id, statuses: status, assignee_id };
+    let query = TaskQuery { workspace_id, statuses: status, assignee_id, goal_id };
     Ok(Reply::ok(TASKS.page(tasks::task_list(&cx.app, &cx.caller, query, page.key(TASKS)?, page.limit()).await?)))
 }
 

@@ -110,6 +110,11 @@ fn foreign(kind: &str, theirs: &Things) -> (String, String) {
         "GrantId" => "grant",
         "IdentityBindingId" => "binding",
         "TaskId" => "task",
+        "GoalId" => "goal",
+        "RuleId" => "rule",
+        "ProjectId" => "project",
+        "ArtifactId" => "artifact",
+        "SkillInvocationId" => "skill",
         "RunId" => "run",
         "VerificationId" => "verification",
         "ApprovalId" => "approval",
@@ -167,24 +172,18 @@ fn put(body: &mut Value, pointer: &str, value: &str) {
     *at = value.into();
 }
 
-/// Whether the body of an operation must have a field.
-fn is_required(described: &Value, field: &str) -> bool {
-    let schema = &described["requestBody"]["content"]["application/json"]["schema"];
-    let name = schema["$ref"].as_str().map(|target| target.rsplit('/').next().unwrap());
-    let schema = name.map_or(schema, |name| &DOCUMENT["components"]["schemas"][name]);
-    schema["required"].as_array().into_iter().flatten().any(|required| required == field)
-}
+/// Fields of which a body has at most one.
+const EXCLUSIVE: &[[&str; 2]] =
+    &[["taskId", "artifactId"], ["requiredRoleId", "assignedPrincipalId"], ["principalId", "roleId"]];
 
-/// The same body without the other ids beside this one: some fields exclude one another.
-fn alone(body: &mut Value, pointer: &str, ids: &[(Place, String)], described: &Value) {
+/// The same body without what excludes the field at `pointer`.
+fn alone(body: &mut Value, pointer: &str) {
     let (parent, own) = pointer.rsplit_once('/').unwrap();
-    let excluded = |name: &str| {
-        let place = Place::Body(format!("{parent}/{name}"));
-        let needed = parent.is_empty() && is_required(described, name);
-        name != own && !needed && ids.iter().any(|(at, kind)| *at == place && kind != "Resource")
-    };
+    let pairs = EXCLUSIVE.iter().filter(|pair| pair.contains(&own));
     if let Some(fields) = body.pointer_mut(parent).and_then(Value::as_object_mut) {
-        fields.retain(|name, _| !excluded(name));
+        for field in pairs.flatten().filter(|field| **field != own) {
+            fields.remove(*field);
+        }
     }
 }
 
@@ -273,7 +272,7 @@ async fn an_id_of_another_tenant_is_answered_as_one_that_does_not_exist(world: &
                 }
                 let mut answer = raw(&mine, route.method, &target, body.as_ref()).await;
                 if let (400, Place::Body(pointer), Some(body)) = (answer.0, place, &mut body) {
-                    alone(body, pointer, &all, described);
+                    alone(body, pointer);
                     answer = raw(&mine, route.method, &target, Some(body)).await;
                 }
                 // Only a question that may be asked about anything repeats what it was asked.

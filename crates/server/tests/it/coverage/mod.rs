@@ -64,6 +64,17 @@ pub async fn things(world: &World, tenant: &Tenant, type_name: &str) -> Things {
     let approval = json!({ "taskId": tenant::id(&claimed), "requiredRoleId": decider });
     let requester = tenant.member(&[("approvals.request", "tenant")]).await;
     let approval = requester.post("/approvals", &approval).await.expect(201);
+    let goal = tenant.post("/goals", &json!({ "title": "Fewer pages", "workspaceId": workspace })).await.expect(201);
+    let rule = json!({ "key": format!("rule-{type_name}"), "workspaceId": workspace, "definition": {} });
+    let rule = tenant.post("/rules", &rule).await.expect(201);
+    let project = json!({ "key": format!("project-{type_name}"), "name": "Billing", "workspaceId": workspace });
+    let project = tenant.post("/projects", &project).await.expect(201);
+    let artifact = json!({ "type": "report", "name": "plan.txt", "taskId": tenant::id(&claimed) });
+    let artifact = tenant.post("/artifacts", &artifact).await.expect(201);
+    let skill = json!({ "taskId": tenant::id(&task), "skill": "translate", "skillVersion": "1.2" });
+    let wanted = tenant.post("/skill-invocations", &skill).await.expect(201);
+    let skill = tenant.post("/skill-invocations", &skill).await.expect(201);
+    tenant.act(&format!("/skill-invocations/{}:claim", tenant::id(&skill))).await.expect(200);
     let cursor = tenant.end().await;
     let soon = courant_server::clock::now().plus_micros(3_600_000_000).to_string();
     tenant.put("/consumers/reader", &json!({ "cursor": cursor, "expiresAt": soon })).await.expect(200);
@@ -92,6 +103,12 @@ pub async fn things(world: &World, tenant: &Tenant, type_name: &str) -> Things {
         ("decider", decider),
         ("task", tenant::id(&task)),
         ("claim", tenant::id(&claim)),
+        ("goal", tenant::id(&goal)),
+        ("rule", tenant::id(&rule)),
+        ("project", tenant::id(&project)),
+        ("artifact", tenant::id(&artifact)),
+        ("wanted", tenant::id(&wanted)),
+        ("skill", tenant::id(&skill)),
         ("cursor", cursor),
         ("soon", soon),
         ("unused", format!("u{}", no_such_id())),

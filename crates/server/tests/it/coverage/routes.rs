@@ -224,6 +224,70 @@ routes! {
         with r#"{"principalId":"{principal}","channel":"slack"}"# => 201,
         Holders(&[need("approvals.manage", "workspace:{workspace}")]);
     GET "/api/v1/me/approvals" as "/api/v1/me/approvals" => 200, Caller;
+    GET "/api/v1/artifacts" as "/api/v1/artifacts?workspaceId={workspace}" => 200,
+        Holders(&[need("artifacts.read", "workspace:{workspace}")]);
+    POST "/api/v1/artifacts" as "/api/v1/artifacts"
+        with r#"{"type":"report","name":"plan.txt","taskId":"{task}","supersedesArtifactId":"{artifact}"}"# => 201,
+        Holders(&[need("artifacts.create", "workspace:{workspace}")]);
+    GET "/api/v1/artifacts/{id}" as "/api/v1/artifacts/{artifact}" => 200,
+        Holders(&[need("artifacts.read", "workspace:{workspace}")]);
+    GET "/api/v1/goals" as "/api/v1/goals?workspaceId={workspace}" => 200,
+        Holders(&[need("goals.read", "workspace:{workspace}")]);
+    POST "/api/v1/goals" as "/api/v1/goals"
+        with r#"{"title":"Fewer pages","workspaceId":"{workspace}"}"# => 201,
+        Holders(&[need("goals.manage", "workspace:{workspace}")]);
+    GET "/api/v1/goals/{id}" as "/api/v1/goals/{goal}" => 200,
+        Holders(&[need("goals.read", "workspace:{workspace}")]);
+    PATCH "/api/v1/goals/{id}" as "/api/v1/goals/{goal}"
+        with r#"{"title":"No pages"}"# => 200,
+        Holders(&[need("goals.manage", "workspace:{workspace}")]);
+    GET "/api/v1/rules" as "/api/v1/rules?workspaceId={workspace}" => 200,
+        Holders(&[need("rules.read", "workspace:{workspace}")]);
+    POST "/api/v1/rules" as "/api/v1/rules"
+        with r#"{"key":"r{unused}","workspaceId":"{workspace}","definition":{"every":"night"}}"# => 201,
+        Holders(&[need("rules.manage", "workspace:{workspace}")]);
+    GET "/api/v1/rules/{id}" as "/api/v1/rules/{rule}" => 200,
+        Holders(&[need("rules.read", "workspace:{workspace}")]);
+    PATCH "/api/v1/rules/{id}" as "/api/v1/rules/{rule}"
+        with r#"{"definition":{"every":"day"}}"# => 200,
+        Holders(&[need("rules.manage", "workspace:{workspace}")]);
+    POST "/api/v1/rules/{id}:enable" as "/api/v1/rules/{rule}:enable" => 200,
+        Holders(&[need("rules.manage", "workspace:{workspace}")]);
+    POST "/api/v1/rules/{id}:disable" as "/api/v1/rules/{rule}:disable" => 200,
+        Holders(&[need("rules.manage", "workspace:{workspace}")]);
+    POST "/api/v1/rules/{id}:archive" as "/api/v1/rules/{rule}:archive" => 200,
+        Holders(&[need("rules.manage", "workspace:{workspace}")]);
+    GET "/api/v1/projects" as "/api/v1/projects?workspaceId={workspace}" => 200,
+        Holders(&[need("projects.read", "workspace:{workspace}")]);
+    POST "/api/v1/projects" as "/api/v1/projects"
+        with r#"{"key":"p{unused}","name":"Billing","workspaceId":"{workspace}"}"# => 201,
+        Holders(&[need("projects.manage", "workspace:{workspace}")]);
+    GET "/api/v1/projects/{id}" as "/api/v1/projects/{project}" => 200,
+        Holders(&[need("projects.read", "workspace:{workspace}")]);
+    PATCH "/api/v1/projects/{id}" as "/api/v1/projects/{project}"
+        with r#"{"name":"Bills"}"# => 200,
+        Holders(&[need("projects.manage", "workspace:{workspace}")]);
+    POST "/api/v1/projects/{id}:archive" as "/api/v1/projects/{project}:archive" => 200,
+        Holders(&[need("projects.manage", "workspace:{workspace}")]);
+    GET "/api/v1/skill-invocations" as "/api/v1/skill-invocations?workspaceId={workspace}" => 200,
+        Holders(&[need("tasks.read", "workspace:{workspace}")]);
+    POST "/api/v1/skill-invocations" as "/api/v1/skill-invocations"
+        with r#"{"taskId":"{task}","skill":"translate","skillVersion":"1.2"}"# => 201,
+        Holders(&[need("tasks.work", "workspace:{workspace}")]);
+    GET "/api/v1/skill-invocations/{id}" as "/api/v1/skill-invocations/{skill}" => 200,
+        Holders(&[need("tasks.read", "workspace:{workspace}")]);
+    POST "/api/v1/skill-invocations/{id}:claim" as "/api/v1/skill-invocations/{wanted}:claim" => 200,
+        Holders(&[need("tasks.work", "workspace:{workspace}")]);
+    POST "/api/v1/skill-invocations/{id}:retry" as "/api/v1/skill-invocations/{skill}:retry"
+        with r#"{"errorCode":"rate_limited"}"# => 200,
+        Holders(&[need("tasks.work", "workspace:{workspace}"), need("tasks.update", "workspace:{workspace}")]);
+    POST "/api/v1/skill-invocations/{id}:succeed" as "/api/v1/skill-invocations/{skill}:succeed" => 200,
+        Holders(&[need("tasks.work", "workspace:{workspace}"), need("tasks.update", "workspace:{workspace}")]);
+    POST "/api/v1/skill-invocations/{id}:fail" as "/api/v1/skill-invocations/{skill}:fail"
+        with r#"{"errorCode":"no_model"}"# => 200,
+        Holders(&[need("tasks.work", "workspace:{workspace}"), need("tasks.update", "workspace:{workspace}")]);
+    POST "/api/v1/skill-invocations/{id}:cancel" as "/api/v1/skill-invocations/{wanted}:cancel" => 200,
+        Holders(&[need("tasks.work", "workspace:{workspace}"), need("tasks.update", "workspace:{workspace}")]);
     GET "/api/v1/operations/journal" as "/api/v1/operations/journal" => 200,
         Holders(&[need("operations.read", "tenant")]);
     POST "/api/v1/operations/journal:prune" as "/api/v1/operations/journal:prune"
