@@ -44,10 +44,10 @@ pub struct ArtifactCreate {
     /// 1 to 200 characters.
     #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = NAME_PATTERN))]
     pub name: String,
-    /// The task that it is of.
+    /// The task that it is of; absent: that of its run, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
-    /// The run that made it: one of that task.
+    /// The run that made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
     /// Its own workspace; absent: that of its task.

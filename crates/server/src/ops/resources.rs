@@ -93,9 +93,6 @@ impl Bounded for ArtifactCreate {
                 return Err(ApiError::invalid_field("/uri", "must not hold white space"));
             }
         }
-        if self.run_id.is_some() && self.task_id.is_none() {
-            return Err(ApiError::invalid_field("/runId", "needs taskId: the run's task"));
-        }
         Ok(())
     }
 }

@@ -10,4 +10,5 @@ mod exchange;
 mod identity;
 mod operation;
 mod support;
+mod told;
 mod v1;

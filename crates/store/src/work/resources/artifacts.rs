@@ -55,13 +55,16 @@ impl Resource for ArtifactView {
 
     async fn make(tx: &mut Tx, change: &Change, new: &ArtifactCreate) -> Result<(Self, Lies), Error> {
         let tenant = change.tenant_id;
-        let owner = match new.task_id {
+        let of_run = match new.run_id {
+            Some(run) => Some(runs::get(tx, tenant, run).await?.task_id),
+            None => None,
+        };
+        let task_id = new.task_id.or(of_run);
+        let owner = match task_id {
             Some(task) => tasks::get(tx, tenant, task).await?.workspace_id,
             None => None,
         };
-        if let Some(run) = new.run_id
-            && Some(runs::get(tx, tenant, run).await?.task_id) != new.task_id
-        {
+        if of_run.is_some() && of_run != task_id {
             return Err(Error::Invalid { field: "/runId".into(), message: "is no run of the task".into() });
         }
         if let Some(replaced) = new.supersedes_artifact_id {
@@ -71,7 +74,7 @@ impl Resource for ArtifactView {
             id: fresh_id().into(),
             r#type: new.r#type.clone(),
             name: new.name.clone(),
-            task_id: new.task_id,
+            task_id,
             run_id: new.run_id,
             workspace_id: new.workspace_id,
             uri: new.uri.clone(),
