@@ -5,7 +5,7 @@ use courant_api::resources::{
     ArtifactCreate, ArtifactView, GoalCreate, GoalPatch, GoalStatus, GoalView, ProjectCreate, ProjectPatch,
     ProjectStatus, ProjectView, RuleCreate, RulePatch, RuleStatus, RuleView,
 };
-use courant_api::work::{TaskCreate, TaskPatch, TaskView};
+use courant_api::work::{RunStart, TaskClaim, TaskCreate, TaskPatch, TaskView};
 use courant_api::{Permission, Resource as Place, TaskId, WorkspaceId};
 use courant_store::{Change, Editable, Error, ProjectEdit, Resource, ResourceQuery, RuleEdit};
 use serde_json::json;
@@ -18,6 +18,7 @@ cases![
     rules_and_projects_have_their_keys_for_themselves,
     what_is_archived_stays_as_it_is,
     an_artifact_lies_where_its_task_lies_unless_it_says_otherwise,
+    an_artifact_of_a_run_is_of_its_task,
     a_decision_about_an_artifact_stays_where_it_was_asked,
     rights_are_asked_where_a_resource_lies_and_where_it_goes,
     another_tenants_resources_do_not_exist,
@@ -200,12 +201,25 @@ async fn an_artifact_lies_where_its_task_lies_unless_it_says_otherwise(world: Wo
     let away = TaskPatch { workspace_id: Some(Some(second)), ..TaskPatch::default() };
     world.store.task_update(tenant.change(), task.id, away).await.unwrap();
     assert_eq!(world.store.resource_get::<ArtifactView>(tenant.id, with_task.id).await.unwrap().1, Some(second));
-    for (task_id, missing) in [(Some(task.id), true), (None, false)] {
-        let run_id = Some(uuid::Uuid::from_u128(7).into());
-        let outcome =
-            create::<ArtifactView>(&world, &tenant, ArtifactCreate { run_id, ..artifact(task_id, None) }).await;
-        assert!(matches!(outcome, Err(Error::NotFound("run"))), "{missing}: {outcome:?}");
+    let missing = ArtifactCreate { run_id: Some(uuid::Uuid::from_u128(7).into()), ..artifact(None, None) };
+    not_found(create::<ArtifactView>(&world, &tenant, missing).await);
+}
+
+async fn an_artifact_of_a_run_is_of_its_task(world: World) {
+    let tenant = world.tenant().await;
+    let here = world.workspace(&tenant, None).await;
+    let (busy, other) = (task(&world, &tenant, Some(here)).await, task(&world, &tenant, None).await);
+    let claim = now(world.store.task_claim(tenant.change_at(1), busy.id, TaskClaim::default()).await.unwrap());
+    let run = RunStart { claim_id: claim.id, fencing_token: claim.fencing_token, agent_revision_id: None };
+    let run = now(world.store.run_start(tenant.change_at(1), run).await.unwrap());
+    let of = |task_id| ArtifactCreate { run_id: Some(run.id), ..artifact(task_id, None) };
+    for task_id in [None, Some(busy.id)] {
+        let made = create::<ArtifactView>(&world, &tenant, of(task_id)).await.unwrap();
+        assert_eq!((made.task_id, made.run_id), (Some(busy.id), Some(run.id)));
+        assert_eq!(world.store.resource_get::<ArtifactView>(tenant.id, made.id).await.unwrap().1, Some(here));
     }
+    let outcome = create::<ArtifactView>(&world, &tenant, of(Some(other.id))).await;
+    assert!(matches!(&outcome, Err(Error::Invalid { field, .. }) if field == "/runId"), "{outcome:?}");
 }
 
 async fn a_decision_about_an_artifact_stays_where_it_was_asked(world: World) {
