@@ -159,6 +159,9 @@ async fn what_is_archived_stays_as_it_is(world: World) {
             other => panic!("{other:?}"),
         }
     }
+    let archived_ones = || ResourceQuery { statuses: vec!["archived".into()], ..below(there) };
+    assert_eq!(listed::<RuleView>(&world, &tenant, archived_ones()).await, [archived.clone()]);
+    assert_eq!(world.store.resource_get::<RuleView>(tenant.id, made.id).await.unwrap(), (archived, Some(there)));
     let told = world.since(&tenant, &begin).await;
     assert_eq!(types(&told), ["rule.created", "rule.enabled", "rule.updated", "rule.disabled", "rule.archived"]);
     assert!(told.iter().all(|event| event.workspace_id == Some(there) && payload(event)["key"] == "nightly"));
@@ -170,6 +173,7 @@ async fn what_is_archived_stays_as_it_is(world: World) {
     let archived = edit(&world, &tenant, &made, ProjectEdit::Archive).await.unwrap();
     assert_eq!((archived.status, archived.version, archived.name.as_str()), (ProjectStatus::Archived, 3, "Bills"));
     assert!(matches!(edit(&world, &tenant, &made, name()).await, Err(Error::Illegal(_))));
+    assert_eq!(world.store.resource_get::<ProjectView>(tenant.id, made.id).await.unwrap(), (archived, None));
     let active = ResourceQuery { statuses: vec!["active".into()], ..ResourceQuery::default() };
     assert_eq!(listed::<ProjectView>(&world, &tenant, active).await, []);
     let told = world.since(&tenant, &told[4].cursor).await;
