@@ -14,6 +14,7 @@ pub mod access;
 pub mod approvals;
 pub mod catalogue;
 pub mod consumer;
+pub mod deployments;
 pub mod journal;
 pub mod notify;
 pub mod resources;
@@ -133,6 +134,7 @@ pub fn core_types() -> impl Iterator<Item = &'static CoreType> {
         notify::TYPES,
         catalogue::TYPES,
         consumer::TYPES,
+        deployments::TYPES,
         journal::TYPES,
     ]
     .into_iter()

@@ -100,4 +100,10 @@ ids! {
     ProjectId,
     /// The use of a skill by a task.
     SkillInvocationId,
+    /// Something that is deployed.
+    StackId,
+    /// One deployment of a stack.
+    DeploymentId,
+    /// A run of a deployment.
+    DeploymentRunId,
 }

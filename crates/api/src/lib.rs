@@ -10,6 +10,7 @@ pub mod approvals;
 pub mod catalog;
 pub mod cloudevent;
 pub mod cursor;
+pub mod deployments;
 pub mod error;
 pub mod event;
 pub mod events;
@@ -28,9 +29,9 @@ pub use cursor::{Cursor, CursorError};
 pub use error::{ErrorBody, ErrorCode};
 pub use event::{Event, EventAppend};
 pub use ids::{
-    ApiKeyId, ApprovalId, ArtifactId, ClaimId, CommentId, DeliveryId, EventId, GoalId, GrantId, IdentityBindingId,
-    IntegrationId, PrincipalId, ProjectId, RoleAssignmentId, RoleId, RuleId, RunId, SkillInvocationId, TaskId,
-    TenantId, VerificationId, WorkspaceId,
+    ApiKeyId, ApprovalId, ArtifactId, ClaimId, CommentId, DeliveryId, DeploymentId, DeploymentRunId, EventId, GoalId,
+    GrantId, IdentityBindingId, IntegrationId, PrincipalId, ProjectId, RoleAssignmentId, RoleId, RuleId, RunId,
+    SkillInvocationId, StackId, TaskId, TenantId, VerificationId, WorkspaceId,
 };
 pub use page::Page;
 pub use permission::{Permission, Resource, Scope};

@@ -101,6 +101,11 @@ permissions! {
     RulesManage = "rules.manage", Write, "Create, change, enable, disable and archive rules.";
     ProjectsRead = "projects.read", Read, "Read projects.";
     ProjectsManage = "projects.manage", Write, "Create, change and archive projects.";
+    StacksRead = "stacks.read", Read, "Read stacks, and what is wrong with them.";
+    StacksManage = "stacks.manage", Write, "Create, change, move and delete stacks.";
+    DeploymentsRead = "deployments.read", Read, "Read deployments and their runs.";
+    DeploymentsRun = "deployments.run", Write, "Create deployments, and start and report their runs.";
+    DeploymentsConfirm = "deployments.confirm", Write, "Confirm, cancel, skip and promote deployments.";
     NotificationIntegrationRead = "notification_integration.read", Read, "Read notification integrations and their deliveries.";
     NotificationIntegrationCreate = "notification_integration.create", Write, "Create notification integrations.";
     NotificationIntegrationUpdate = "notification_integration.update", Write, "Change notification integrations and retry their deliveries.";

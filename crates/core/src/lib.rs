@@ -9,6 +9,7 @@ pub mod access;
 pub mod announce;
 pub mod catalogue;
 pub mod delivery;
+pub mod deployment;
 pub mod lifecycle;
 pub mod payload;
 pub mod place;
