@@ -10,6 +10,7 @@ pub mod announce;
 pub mod catalogue;
 pub mod delivery;
 pub mod deployment;
+pub mod findings;
 pub mod lifecycle;
 pub mod payload;
 pub mod place;

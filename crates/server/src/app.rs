@@ -66,6 +66,8 @@ pub struct App {
     pub sockets: Arc<Sockets>,
     /// Cancelled when the server is to end.
     pub stop: CancellationToken,
+    /// Where people find this server, for links.
+    pub base_url: Option<Arc<str>>,
     /// How long events are kept, and where they go before they are deleted.
     pub journal: Journal,
     /// Who signs tokens that are accepted.
@@ -101,6 +103,7 @@ impl App {
             live: Live::default(),
             sockets: Arc::new(Sockets::new(Limits::default(), stop.clone())),
             stop,
+            base_url: None,
             journal: Journal::default(),
             issuers,
             decision_point: None,

@@ -81,6 +81,8 @@ impl Running {
         let mut app = App::new(store, Arc::new(ring), bootstrap_secret, settings, outbound);
         app.issuers = Issuers::new(config.identity.issuers.clone(), &app.outbound);
         app.decision_point = decision_point;
+        app.base_url =
+            config.server.public_base_url.as_ref().map(|base| base.url().as_str().trim_end_matches('/').into());
         let app = Arc::new(
             app.with_journal(config.journal.clone()).with_sockets(sockets).with_rate_limit(config.exchange.rate_limit),
         );

@@ -6,11 +6,15 @@ use courant_api::events::workspace::{EntityLeft, WORKSPACE_ENTITY_LEFT};
 use courant_api::events::{EventType, Payload};
 use courant_api::{PrincipalId, TenantId, Timestamp, WorkspaceId};
 use courant_core::place::{Lies, workspace_of};
+use courant_core::redact::redact_and_cut;
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::db::{BoxFuture, Db, Dialect, NewEvent, Tx, params, statements};
 use crate::{Error, Rights, Store};
+
+/// Longest text in an event, in characters.
+const TOLD_CHARS: usize = 1_000;
 
 /// How long the first answer of a keyed request is kept.
 const KEPT_US: i64 = 24 * 60 * 60 * 1_000_000;
@@ -34,6 +38,8 @@ pub struct Change {
     pub idempotency: Option<Idempotency>,
     /// The versions of which the resource must have one.
     pub if_match: Option<Vec<i64>>,
+    /// Where people find this server, for the links that are kept.
+    pub base_url: Option<Arc<str>>,
 }
 
 /// An idempotency key and what it was used for.
@@ -86,6 +92,9 @@ impl Replayable for courant_api::work::TaskView {}
 impl Replayable for courant_api::work::VerificationView {}
 impl Replayable for courant_api::work::ClaimView {}
 impl Replayable for courant_api::work::CommentView {}
+impl Replayable for courant_api::deployments::StackView {}
+impl Replayable for courant_api::deployments::DeploymentView {}
+impl Replayable for courant_api::deployments::DeploymentRunView {}
 impl Replayable for courant_api::notify::RetryResult {}
 impl Replayable for courant_api::operations::JournalPruned {}
 
@@ -125,6 +134,7 @@ impl Change {
             correlation_id: None,
             idempotency: None,
             if_match: None,
+            base_url: None,
         }
     }
 
@@ -184,6 +194,19 @@ impl Change {
             Some(wanted) if !wanted.contains(&current) => Err(Error::VersionConflict { current }),
             _ => Ok(()),
         }
+    }
+}
+
+/// A text as an event may tell it: without whatever looks like a secret, and cut.
+pub(crate) fn told(text: &str) -> String {
+    redact_and_cut(text, TOLD_CHARS)
+}
+
+/// Sets a field to what a patch says, and notes its name when that is something else.
+pub(crate) fn note<T: PartialEq + Clone>(field: &mut T, new: Option<&T>, name: &str, changes: &mut Vec<String>) {
+    if let Some(new) = new.filter(|new| **new != *field) {
+        field.clone_from(new);
+        changes.push(name.to_owned());
     }
 }
 

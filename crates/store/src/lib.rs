@@ -8,6 +8,7 @@ mod access;
 mod catalogue;
 mod change;
 mod db;
+mod deployments;
 mod error;
 mod journal;
 mod notify;
@@ -19,6 +20,7 @@ pub use access::{Authority, Caller, Credential, Decisions, KeyDraft, Page, PageK
 pub use catalogue::CurrentType;
 pub use change::{Change, Changed, Idempotency, Replayable};
 pub use db::{Pace, Wakeups};
+pub use deployments::{DeploymentQuery, DeploymentStep, RunNew, StackQuery};
 pub use error::{Blocker, Error};
 pub use journal::{AppendOutcome, EventDraft, EventQuery, Position, ScanBatch, Start, TailBatch, TailEvent};
 pub use journal::{DatabaseFacts, Held, PRUNE_BATCH, PruneRequest, PruneStep, RetentionState, WhenBlocked};
@@ -187,6 +189,7 @@ fn all_statements() -> impl Iterator<Item = &'static db::Statement> {
         .chain(access::statements())
         .chain(notify::statements())
         .chain(work::all_statements())
+        .chain(deployments::all_statements())
 }
 
 /// Where a test holds a PostgreSQL unit of work: after its events are written and before it commits.

@@ -5,6 +5,7 @@
 pub mod access;
 pub mod approvals;
 pub mod catalogue;
+pub mod deployments;
 mod error;
 mod gate;
 pub mod identity;
@@ -52,6 +53,7 @@ impl Actor {
                 .as_ref()
                 .map(|i| Idempotency { key: i.key.clone(), fingerprint: i.fingerprint }),
             if_match: cx.if_match.clone(),
+            base_url: cx.app.base_url.clone(),
         };
         Self { caller: cx.caller.clone(), change }
     }

@@ -31,6 +31,8 @@ migrations! {
     5 "0005_roles";
     6 "0006_identity";
     7 "0007_work";
+    8 "0008_deployments";
+    9 "0009_ends";
 }
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS schema_migration \

@@ -3,9 +3,9 @@
 use std::error::Error as StdError;
 
 use courant_api::{
-    ApiKeyId, ApprovalId, ArtifactId, ClaimId, CommentId, DeliveryId, EventId, GoalId, GrantId, IdentityBindingId,
-    IntegrationId, PrincipalId, ProjectId, RoleAssignmentId, RoleId, RuleId, RunId, SkillInvocationId, TaskId,
-    TenantId, Timestamp, VerificationId, WorkspaceId,
+    ApiKeyId, ApprovalId, ArtifactId, ClaimId, CommentId, DeliveryId, DeploymentId, DeploymentRunId, EventId, GoalId,
+    GrantId, IdentityBindingId, IntegrationId, PrincipalId, ProjectId, RoleAssignmentId, RoleId, RuleId, RunId,
+    SkillInvocationId, StackId, TaskId, TenantId, Timestamp, VerificationId, WorkspaceId,
 };
 use rusqlite::types::{Null, ToSql as LiteToSql, ToSqlOutput, ValueRef};
 use tokio_postgres::types::private::BytesMut;
@@ -236,5 +236,8 @@ ids!(
     GoalId,
     RuleId,
     ProjectId,
-    SkillInvocationId
+    SkillInvocationId,
+    StackId,
+    DeploymentId,
+    DeploymentRunId
 );

@@ -13,9 +13,9 @@ use courant_core::lifecycle::{self, ApprovalWish};
 use courant_core::place::Lies;
 use uuid::Uuid;
 
-use super::{resources, tasks, told};
+use super::{resources, tasks};
 use crate::access::{before, guard, parsed, place, principals, roles};
-use crate::change::{Change, Changed, fresh_id};
+use crate::change::{Change, Changed, fresh_id, told};
 use crate::db::{Row, Tx, params, statements};
 use crate::journal::texts::subtree;
 use crate::{Error, Page, PageKey, Rights, Store, count};

@@ -10,9 +10,9 @@ use courant_api::{ClaimId, Permission, TaskId, TenantId, Timestamp};
 use courant_core::lifecycle::{self, ClaimWish, TaskWish};
 use courant_core::place::Lies;
 
-use super::{gates, tasks, told};
+use super::{gates, tasks};
 use crate::access::{guard, parsed, place};
-use crate::change::{Change, Changed, fresh_id};
+use crate::change::{Change, Changed, fresh_id, told};
 use crate::db::{Row, Tx, params, statements};
 use crate::{Error, Store};
 

@@ -14,10 +14,8 @@ mod skills;
 mod tasks;
 mod verifications;
 
-use courant_core::lifecycle::Illegal;
-use courant_core::redact::redact_and_cut;
-
 use crate::Error;
+use courant_core::lifecycle::Illegal;
 
 #[cfg(feature = "testing")]
 use crate::db::Statement;
@@ -29,9 +27,6 @@ pub use runs::RunEnd;
 pub use skills::{SkillQuery, SkillStep};
 pub use tasks::TaskQuery;
 pub use verifications::VerificationEnd;
-
-/// Longest text in an event, in characters.
-const TOLD_CHARS: usize = 1_000;
 
 /// Every statement of this part.
 #[cfg(feature = "testing")]
@@ -57,9 +52,4 @@ impl From<Illegal> for Error {
     fn from(illegal: Illegal) -> Self {
         Self::Illegal(illegal)
     }
-}
-
-/// A text as an event may tell it.
-fn told(text: &str) -> String {
-    redact_and_cut(text, TOLD_CHARS)
 }

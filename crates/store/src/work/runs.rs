@@ -10,9 +10,9 @@ use courant_core::lifecycle::{self, RunWish};
 use courant_core::place::Lies;
 
 use super::tasks::{self, lock_for};
-use super::{approvals, claims, told};
+use super::{approvals, claims};
 use crate::access::{before, parsed};
-use crate::change::{Change, Changed, fresh_id};
+use crate::change::{Change, Changed, fresh_id, told};
 use crate::db::{Row, Tx, params, statements};
 use crate::{Error, Page, PageKey, Store};
 

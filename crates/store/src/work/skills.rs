@@ -10,9 +10,9 @@ use courant_core::lifecycle::{self, SkillWish, TaskWish};
 use courant_core::place::Lies;
 use uuid::Uuid;
 
-use super::{tasks, told};
+use super::tasks;
 use crate::access::{before, guard, parsed, place};
-use crate::change::{Change, Changed, fresh_id};
+use crate::change::{Change, Changed, fresh_id, told};
 use crate::db::{Row, Tx, params, statements};
 use crate::journal::texts::subtree;
 use crate::{Error, Page, PageKey, Store};

@@ -9,9 +9,9 @@ use courant_core::place::Lies;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{claims, resources, told};
+use super::{claims, resources};
 use crate::access::{before, guard, parsed, place, principals, workspaces};
-use crate::change::{Change, Changed, fresh_id, to_json};
+use crate::change::{Change, Changed, fresh_id, note, to_json, told};
 use crate::db::{Row, Tx, params, statements};
 use crate::journal::texts::subtree;
 use crate::{Error, Page, PageKey, Store};
@@ -160,14 +160,6 @@ pub(super) async fn save(tx: &mut Tx, change: &Change, task: &mut TaskView) -> R
         task.updated_at
     ];
     tx.execute(&UPDATE, row).await.map(|_| ())
-}
-
-/// Sets a field to what a patch says, and notes its name when that is something else.
-fn set<T: PartialEq + Clone>(field: &mut T, new: Option<&T>, name: &str, changes: &mut Vec<String>) {
-    if let Some(new) = new.filter(|new| **new != *field) {
-        field.clone_from(new);
-        changes.push(name.to_owned());
-    }
 }
 
 /// What must exist for a task to name it.
@@ -320,14 +312,14 @@ impl Store {
                     }
                     let from = task.status;
                     let mut changes = Vec::new();
-                    set(&mut task.title, patch.title.as_ref(), "title", &mut changes);
-                    set(&mut task.description, patch.description.as_ref(), "description", &mut changes);
-                    set(&mut task.priority, patch.priority.as_ref(), "priority", &mut changes);
-                    set(&mut task.workspace_id, patch.workspace_id.as_ref(), "workspaceId", &mut changes);
-                    set(&mut task.assignee_id, patch.assignee_id.as_ref(), "assigneeId", &mut changes);
-                    set(&mut task.due_date, patch.due_date.as_ref(), "dueDate", &mut changes);
-                    set(&mut task.goal_id, patch.goal_id.as_ref(), "goalId", &mut changes);
-                    set(&mut task.custom_fields, patch.custom_fields.as_ref(), "customFields", &mut changes);
+                    note(&mut task.title, patch.title.as_ref(), "title", &mut changes);
+                    note(&mut task.description, patch.description.as_ref(), "description", &mut changes);
+                    note(&mut task.priority, patch.priority.as_ref(), "priority", &mut changes);
+                    note(&mut task.workspace_id, patch.workspace_id.as_ref(), "workspaceId", &mut changes);
+                    note(&mut task.assignee_id, patch.assignee_id.as_ref(), "assigneeId", &mut changes);
+                    note(&mut task.due_date, patch.due_date.as_ref(), "dueDate", &mut changes);
+                    note(&mut task.goal_id, patch.goal_id.as_ref(), "goalId", &mut changes);
+                    note(&mut task.custom_fields, patch.custom_fields.as_ref(), "customFields", &mut changes);
                     if let Some(wish) = wished(from, patch.status)? {
                         self::wish(&mut task, wish)?;
                         changes.push("status".into());

@@ -11,11 +11,11 @@ use courant_api::{ArtifactId, Permission, TaskId, TenantId, VerificationId};
 use courant_core::lifecycle::{self, TaskWish, VerificationWish};
 use courant_core::place::Lies;
 
+use super::claims;
 use super::resources;
 use super::tasks::{self, lock_for};
-use super::{claims, told};
 use crate::access::{before, parsed};
-use crate::change::{Change, Changed, fresh_id, to_json};
+use crate::change::{Change, Changed, fresh_id, to_json, told};
 use crate::db::{Row, Tx, params, statements};
 use crate::{Error, Page, PageKey, Store};
 

@@ -3,6 +3,7 @@
 mod access;
 mod approvals;
 mod catalogue;
+mod deployments;
 mod identity;
 mod journal;
 mod journal_socket;
@@ -36,6 +37,7 @@ pub fn endpoints() -> Vec<Endpoint<App>> {
     all.extend(approvals::endpoints());
     all.extend(resources::endpoints());
     all.extend(skills::endpoints());
+    all.extend(deployments::endpoints());
     all.extend(retention::endpoints());
     all.extend(operation::endpoints());
     all

@@ -8,10 +8,10 @@ use uuid::Uuid;
 
 use super::{Kind, Resource, ResourceQuery};
 use crate::Error;
-use crate::change::{Change, fresh_id};
+use crate::change::{Change, fresh_id, told};
 use crate::db::{NewEvent, Row, Tx, Value, params, statements};
 use crate::journal::texts::subtree;
-use crate::work::{runs, tasks, told};
+use crate::work::{runs, tasks};
 
 macro_rules! columns {
     () => {

@@ -10,10 +10,9 @@ use uuid::Uuid;
 use super::{Editable, Kind, Resource};
 use crate::Error;
 use crate::access::parsed;
-use crate::change::{Change, fresh_id};
+use crate::change::{Change, fresh_id, told};
 use crate::db::{NewEvent, Row, Statement, Tx, Value, params, statements};
 use crate::journal::texts::subtree;
-use crate::work::told;
 
 macro_rules! columns {
     () => {
