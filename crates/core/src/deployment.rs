@@ -14,6 +14,8 @@ pub const RUNNER_LOST: &str = "runner_lost";
 pub const START_FAILED: &str = "start_failed";
 /// Why a preview was left out: a newer one of its pull request took its place.
 pub const SUPERSEDED: &str = "superseded";
+/// Why a deployment was left out: its stack was deleted before its next run began.
+pub const STACK_DELETED: &str = "stack_deleted";
 
 /// What a change tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,8 +59,8 @@ pub enum Wish {
     Cancel,
     /// Somebody leaves it out.
     Skip,
-    /// A newer preview takes its place.
-    Supersede,
+    /// It is left out by itself, for a reason.
+    LeaveOut,
     /// Its pull request is promoted.
     Promote,
 }
@@ -77,7 +79,7 @@ impl Wish {
             Self::Confirm => "confirm",
             Self::Cancel => "cancel",
             Self::Skip => "skip",
-            Self::Supersede => "supersede",
+            Self::LeaveOut => "leave out",
             Self::Promote => "promote",
         }
     }
@@ -144,7 +146,7 @@ impl State {
                 to(S::Cancelled, self.end(S::Cancelled, false))
             }
             (S::Pending | S::AwaitingConfirmation, Wish::Skip) => to(S::Skipped, self.end(S::Skipped, false)),
-            (S::Pending | S::Running | S::AwaitingConfirmation, Wish::Supersede) => {
+            (S::Pending | S::Running | S::AwaitingConfirmation, Wish::LeaveOut) => {
                 to(S::Skipped, self.end(S::Skipped, true))
             }
             (S::Pending | S::Running | S::AwaitingConfirmation | S::Finished, Wish::Promote)

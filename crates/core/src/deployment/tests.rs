@@ -15,7 +15,7 @@ fn wishes() -> Vec<Wish> {
     let mut all: Vec<_> = RunKind::ALL.iter().map(|kind| Wish::Start(*kind)).collect();
     all.extend([None, Some(true), Some(false)].map(Wish::Planned));
     all.extend([Wish::Applied, Wish::RunFailed, Wish::StartFailed, Wish::Confirm, Wish::Cancel, Wish::Skip]);
-    all.extend([Wish::Supersede, Wish::Promote]);
+    all.extend([Wish::LeaveOut, Wish::Promote]);
     all
 }
 
@@ -31,7 +31,7 @@ fn allowed() -> Vec<Row> {
         rows.push((mode, S::Running, stage, Wish::RunFailed, S::Failed, Some(Told::Failed)));
         for status in [S::Pending, S::Running] {
             rows.push((mode, status, stage, Wish::Cancel, S::Cancelled, Some(Told::Cancelled)));
-            rows.push((mode, status, stage, Wish::Supersede, S::Skipped, Some(Told::AutoSkipped)));
+            rows.push((mode, status, stage, Wish::LeaveOut, S::Skipped, Some(Told::AutoSkipped)));
         }
         rows.push((mode, S::Pending, stage, Wish::Skip, S::Skipped, Some(Told::Skipped)));
         if stage != K::Plan {
@@ -53,7 +53,7 @@ fn allowed() -> Vec<Row> {
         rows.push((mode, parked, K::Plan, Wish::Confirm, S::Pending, Some(Told::Confirmed)));
         rows.push((mode, parked, K::Plan, Wish::Cancel, S::Cancelled, Some(Told::Cancelled)));
         rows.push((mode, parked, K::Plan, Wish::Skip, S::Skipped, Some(Told::Skipped)));
-        rows.push((mode, parked, K::Plan, Wish::Supersede, S::Skipped, Some(Told::AutoSkipped)));
+        rows.push((mode, parked, K::Plan, Wish::LeaveOut, S::Skipped, Some(Told::AutoSkipped)));
     }
     let parked = S::AwaitingConfirmation;
     rows.push((M::Plan, parked, K::Plan, Wish::Start(K::Plan), parked, None));

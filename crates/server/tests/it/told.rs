@@ -11,31 +11,7 @@ use crate::support::tenant::{id, order};
 use crate::support::{Answer, Engine, Reply, Tenant, Value, World, eventually, json};
 
 /// Types that the catalogue has or is going to have and nothing produces yet. The list may only shrink.
-const NOT_YET: &[&str] = &[
-    "channel_link.created",
-    "channel_link.revoked",
-    "dependent_trigger.failed",
-    "deployment.auto_skipped",
-    "deployment.awaiting_confirmation",
-    "deployment.cancelled",
-    "deployment.confirmed",
-    "deployment.created",
-    "deployment.failed",
-    "deployment.skipped",
-    "deployment.succeeded",
-    "preview.auto_skipped",
-    "preview.awaiting_confirmation",
-    "preview.cancelled",
-    "preview.confirmed",
-    "preview.failed",
-    "preview.skipped",
-    "preview.succeeded",
-    "pull_request.promoted",
-    "run_command.executed",
-    "stack.created",
-    "stack.deleted",
-    "stack.updated",
-];
+const NOT_YET: &[&str] = &["channel_link.created", "channel_link.revoked"];
 
 /// A tenant whose changes are watched one by one.
 struct Watched {
@@ -291,6 +267,89 @@ impl Watched {
         self.tells(&[(first, Here), (second, Here)]).await;
     }
 
+    /// A deployment of a stack, which lies here; its id.
+    async fn deploys(&mut self, stack: &str, with: Value, told: &[(&str, At)]) -> String {
+        let mut body = json!({ "stackId": stack, "mode": "plan" });
+        body.as_object_mut().unwrap().extend(with.as_object().unwrap().clone());
+        let path = self.tenant.org("/deployments");
+        self.post(&path, &body, told).await
+    }
+
+    /// Runs a deployment's next run to this end.
+    async fn runs(&mut self, deployment: &str, kind: &str, end: &str, told: &[(&str, At)]) {
+        let body = json!({ "kind": kind });
+        let path = self.tenant.org(&format!("/deployments/{deployment}/runs"));
+        let run = self.post(&path, &body, &[]).await;
+        let path = self.tenant.org(&format!("/runs/{run}:complete"));
+        self.act(&path, &json!({ "status": end }), told).await;
+    }
+
+    /// Does something to a deployment.
+    async fn step(&mut self, deployment: &str, verb: &str, told: &[(&str, At)]) {
+        let path = self.tenant.org(&format!("/deployments/{deployment}:{verb}"));
+        self.act(&path, &json!({}), told).await;
+    }
+
+    async fn deployments(&mut self) {
+        let path = self.tenant.org("/stacks");
+        let body = json!({ "name": "network", "workspaceId": self.here, "prPlanMode": "manual" });
+        let stack = self.post(&path, &body, &[("stack.created", Here)]).await;
+        let body = json!({ "name": "cluster", "workspaceId": self.there,
+            "dependsOn": [{ "stackId": stack, "trigger": true }] });
+        let dependent = self.post(&path, &body, &[("stack.created", There)]).await;
+        let created = [("deployment.created", Here)];
+        let full = self.deploys(&stack, json!({}), &created).await;
+        self.runs(&full, "plan", "succeeded", &[("deployment.awaiting_confirmation", Here)]).await;
+        self.step(&full, "confirm", &[("deployment.confirmed", Here)]).await;
+        let done = [("deployment.succeeded", Here), ("deployment.created", There)];
+        self.runs(&full, "apply", "succeeded", &done).await;
+        // The dependent one has not ended when the next apply would start it.
+        let again = self.deploys(&stack, json!({}), &created).await;
+        self.runs(&again, "plan", "succeeded", &[("deployment.awaiting_confirmation", Here)]).await;
+        self.step(&again, "confirm", &[("deployment.confirmed", Here)]).await;
+        let done = [("deployment.succeeded", Here), ("dependent_trigger.failed", Here)];
+        self.runs(&again, "apply", "succeeded", &done).await;
+
+        let failed = self.deploys(&stack, json!({}), &created).await;
+        self.runs(&failed, "plan", "failed", &[("deployment.failed", Here)]).await;
+        for (verb, told) in [("cancel", "deployment.cancelled"), ("skip", "deployment.skipped")] {
+            let deployment = self.deploys(&stack, json!({}), &created).await;
+            self.step(&deployment, verb, &[(told, Here)]).await;
+        }
+        let preview =
+            |number: i64| json!({ "mode": "plan_unlocked", "origin": { "kind": "pull_request", "number": number } });
+        let parked = [("deployment.created", Here), ("preview.awaiting_confirmation", Here)];
+        let first = self.deploys(&stack, preview(1), &parked).await;
+        let newer =
+            [("deployment.created", Here), ("preview.auto_skipped", Here), ("preview.awaiting_confirmation", Here)];
+        let second = self.deploys(&stack, preview(1), &newer).await;
+        let retired = self.tenant.get(&self.tenant.org(&format!("/deployments/{first}"))).await.expect(200);
+        assert_eq!((&retired["status"], &retired["skippedReason"]), (&json!("skipped"), &json!("superseded")));
+        self.step(&second, "confirm", &[("preview.confirmed", Here)]).await;
+        self.runs(&second, "plan", "succeeded", &[("preview.succeeded", Here)]).await;
+        let path = self.tenant.org(&format!("/deployments/{second}:promote"));
+        let done = self.tenant.act(&path).await;
+        self.does(done, &[("pull_request.promoted", Here), ("deployment.created", Here)]).await;
+        for (number, verb, told) in [(2, "cancel", "preview.cancelled"), (3, "skip", "preview.skipped")] {
+            let deployment = self.deploys(&stack, preview(number), &parked).await;
+            self.step(&deployment, verb, &[(told, Here)]).await;
+        }
+        let failed = self.deploys(&stack, json!({ "mode": "plan_unlocked" }), &created).await;
+        self.runs(&failed, "plan", "failed", &[("preview.failed", Here)]).await;
+        let command = self.deploys(&stack, json!({ "mode": "raw" }), &created).await;
+        let path = self.tenant.org(&format!("/deployments/{command}/runs"));
+        let body = json!({ "kind": "command", "command": "true" });
+        self.post(&path, &body, &[("run_command.executed", Here)]).await;
+
+        let path = self.tenant.org(&format!("/stacks/{stack}"));
+        let moved = [("stack.updated", There), ("workspace.entity_left", Here)];
+        self.patch(&path, &json!({ "workspaceId": self.there.clone() }), &moved).await;
+        self.step(&command, "cancel", &[("deployment.cancelled", There)]).await;
+        // What the apply has started still waits when its stack is deleted.
+        let path = self.tenant.org(&format!("/stacks/{dependent}"));
+        self.delete(&path, &[("deployment.auto_skipped", There), ("stack.deleted", There)]).await;
+    }
+
     async fn operations(&mut self, world: &World) {
         let order_type = crate::support::tenant::order_type();
         let done = self.tenant.put("/event-types/order.made/versions/1", &order_type).await;
@@ -336,6 +395,7 @@ async fn every_type_of_the_catalogue_is_told_where_its_entity_lies(engine: Engin
     let task = watched.task(json!({ "goalId": goal })).await;
     watched.progress(&task).await;
     watched.artifacts_and_decisions(&task).await;
+    watched.deployments().await;
     watched.ends().await;
     watched.operations(&world).await;
 

@@ -11,7 +11,7 @@ use courant_api::events::deployments::{
     PREVIEW_CONFIRMED, PREVIEW_FAILED, PREVIEW_SKIPPED, PREVIEW_SUCCEEDED, PULL_REQUEST_PROMOTED,
 };
 use courant_api::{DeploymentId, Permission, StackId, TenantId, WorkspaceId};
-use courant_core::deployment::{self, SUPERSEDED, State, Told, Wish};
+use courant_core::deployment::{self, STACK_DELETED, SUPERSEDED, State, Told, Wish};
 use courant_core::place::Lies;
 use uuid::Uuid;
 
@@ -30,6 +30,10 @@ statements! { "deployment_life":
             AND (NOT $6 OR d.status IN {texts $7})
             AND (NOT $8 OR d.stack_id = $9)
         ORDER BY d.id DESC LIMIT $3");
+    ACTIVE = concat!(
+        "SELECT ", columns!(), " WHERE d.tenant_id = $1 AND d.stack_id = $2
+            AND d.status IN ('pending', 'running', 'awaiting_confirmation')
+        ORDER BY d.id {for update of d}");
     // Previews of a pull request that a newer one retires.
     OLDER = concat!(
         "SELECT ", columns!(), " WHERE d.tenant_id = $1 AND d.stack_id = $2 AND d.mode = 'plan_unlocked'
@@ -229,8 +233,22 @@ async fn retire(
         let mut older = Deployment::read(row)?;
         if older.id != but {
             older.skipped_reason = Some(SUPERSEDED.into());
-            advance(tx, change, &mut older, stack, &Wish::Supersede).await?;
+            advance(tx, change, &mut older, stack, &Wish::LeaveOut).await?;
         }
+    }
+    Ok(())
+}
+
+/// Leaves out the deployments of a stack that is deleted; one whose run is under way holds it back.
+pub(super) async fn leave_out_all(tx: &mut Tx, change: &Change, stack: &Stack) -> Result<(), Error> {
+    let active = tx.query(&ACTIVE, params![change.tenant_id, stack.view.id]).await?;
+    for row in &active {
+        let mut deployment = Deployment::read(row)?;
+        if runs::is_running(tx, change.tenant_id, deployment.id).await? {
+            return Err(Error::Conflict(format!("a run of deployment {} has not ended", deployment.id)));
+        }
+        deployment.skipped_reason = Some(STACK_DELETED.into());
+        advance(tx, change, &mut deployment, stack, &Wish::LeaveOut).await?;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use courant_api::{Permission, StackId, TenantId, WorkspaceId};
 use courant_core::place::Lies;
 use uuid::Uuid;
 
+use super::life::leave_out_all;
 use super::{from_json, told_labels};
 use crate::access::{before, guard, parsed, place, workspaces};
 use crate::change::{Change, Changed, fresh_id, note, to_json, told};
@@ -251,9 +252,7 @@ async fn update(tx: &mut Tx, change: &Change, id: StackId, patch: &StackPatch) -
 
 async fn delete(tx: &mut Tx, change: &Change, id: StackId) -> Result<(), Error> {
     let mut stack = locked(tx, change, id).await?;
-    if Stack::has_active(tx, change.tenant_id, id).await? {
-        return Err(Error::Conflict("the stack has deployments that have not ended".into()));
-    }
+    leave_out_all(tx, change, &Stack { view: stack.clone(), deleted: false }).await?;
     stack.version += 1;
     stack.depends_on.clear();
     write(tx, change, &stack, true).await?;
@@ -322,7 +321,7 @@ impl Store {
         self.db.change(change, (id, patch), |tx, (change, (id, patch))| Box::pin(update(tx, change, *id, patch))).await
     }
 
-    /// Deletes a stack whose deployments have all ended. They stay; what depends on it is dangling from then on.
+    /// Deletes a stack none of whose deployments runs; those that wait are left out. What depends on it is dangling from then on.
     pub async fn stack_delete(&self, change: Change, id: StackId) -> Result<Changed<()>, Error> {
         self.db.change(change, id, |tx, (change, id)| Box::pin(delete(tx, change, *id))).await
     }

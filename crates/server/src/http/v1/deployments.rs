@@ -59,8 +59,8 @@ fn stacks() -> Vec<Endpoint<App>> {
             .missing("stack")
             .access(Access::On(&[P::StacksManage], ITS_WORKSPACE)),
         tagged(Endpoint::delete("/api/v1/orgs/{org_id}/stacks/{id}", delete_stack))
-            .summary("Deletes a stack whose deployments have all ended")
-            .description("They can still be read.")
+            .summary("Deletes a stack none of whose deployments runs")
+            .description("Those that wait are left out, with `stack_deleted` as their reason; all can still be read.")
             .missing("stack")
             .access(Access::On(&[P::StacksManage], ITS_WORKSPACE))
             .errors(&[E::Conflict]),

@@ -18,7 +18,7 @@ use http::Method;
 use routes::{ROUTES, Route, Who};
 
 use crate::support::tenant::{self, WEBHOOK_SECRET};
-use crate::support::{Api, Tenant, World, eventually, json, no_such_id};
+use crate::support::{Api, Tenant, Value, World, eventually, json, no_such_id};
 
 /// The things of one tenant that the sample requests are about, by the name that stands for each.
 pub type Things = BTreeMap<&'static str, String>;
@@ -75,10 +75,11 @@ pub async fn things(world: &World, tenant: &Tenant, type_name: &str) -> Things {
     let wanted = tenant.post("/skill-invocations", &skill).await.expect(201);
     let skill = tenant.post("/skill-invocations", &skill).await.expect(201);
     tenant.act(&format!("/skill-invocations/{}:claim", tenant::id(&skill))).await.expect(200);
+    let deployed = deployed(tenant, &workspace).await;
     let cursor = tenant.end().await;
     let soon = courant_server::clock::now().plus_micros(3_600_000_000).to_string();
     tenant.put("/consumers/reader", &json!({ "cursor": cursor, "expiresAt": soon })).await.expect(200);
-    BTreeMap::from([
+    let mut things = BTreeMap::from([
         ("org", tenant.id.clone()),
         ("principal", member.id),
         ("nobody", nobody),
@@ -113,6 +114,41 @@ pub async fn things(world: &World, tenant: &Tenant, type_name: &str) -> Things {
         ("soon", soon),
         ("unused", format!("u{}", no_such_id())),
         ("secret", WEBHOOK_SECRET.to_owned()),
+    ]);
+    things.extend(deployed);
+    things
+}
+
+/// A stack of the workspace, another one without deployments, and deployments in the states that the samples need.
+async fn deployed(tenant: &Tenant, workspace: &str) -> Things {
+    let post = async |path: &str, body: Value| {
+        let reply = tenant.post(&tenant.org(path), &body).await;
+        assert!((200..300).contains(&reply.status), "{path}: {}", reply.text());
+        reply.expect(reply.status)
+    };
+    let stack = json!({ "name": "network", "workspaceId": workspace, "prPlanMode": "manual" });
+    let stack = tenant::id(&post("/stacks", stack).await);
+    let bare = tenant::id(&post("/stacks", json!({ "name": "unused", "workspaceId": workspace })).await);
+    let plan = json!({ "stackId": stack, "mode": "plan" });
+    let pending = tenant::id(&post("/deployments", plan.clone()).await);
+    let ready = tenant::id(&post("/deployments", plan).await);
+    let planned = tenant::id(&post(&format!("/deployments/{ready}/runs"), json!({ "kind": "plan" })).await);
+    post(&format!("/runs/{planned}:complete"), json!({ "status": "succeeded" })).await;
+    tenant.act(&tenant.org(&format!("/deployments/{ready}:confirm"))).await.expect(200);
+    let preview = json!({ "stackId": stack, "mode": "plan_unlocked" });
+    let busy = tenant::id(&post("/deployments", preview).await);
+    let drun = tenant::id(&post(&format!("/deployments/{busy}/runs"), json!({ "kind": "plan" })).await);
+    let origin = json!({ "kind": "pull_request", "number": 7 });
+    let parked = json!({ "stackId": stack, "mode": "plan_unlocked", "origin": origin });
+    let parked = tenant::id(&post("/deployments", parked).await);
+    BTreeMap::from([
+        ("stack", stack),
+        ("bare", bare),
+        ("pending", pending),
+        ("ready", ready),
+        ("plan", planned),
+        ("drun", drun),
+        ("parked", parked),
     ])
 }
 

@@ -288,6 +288,45 @@ routes! {
         Holders(&[need("tasks.work", "workspace:{workspace}"), need("tasks.update", "workspace:{workspace}")]);
     POST "/api/v1/skill-invocations/{id}:cancel" as "/api/v1/skill-invocations/{wanted}:cancel" => 200,
         Holders(&[need("tasks.work", "workspace:{workspace}"), need("tasks.update", "workspace:{workspace}")]);
+    GET "/api/v1/orgs/{org_id}/stacks" as "/api/v1/orgs/{org}/stacks?workspaceId={workspace}" => 200,
+        Holders(&[need("stacks.read", "workspace:{workspace}")]);
+    POST "/api/v1/orgs/{org_id}/stacks" as "/api/v1/orgs/{org}/stacks"
+        with r#"{"name":"cluster","workspaceId":"{workspace}","dependsOn":[{"stackId":"{stack}","trigger":true}]}"# => 201,
+        Holders(&[need("stacks.manage", "workspace:{workspace}")]);
+    GET "/api/v1/orgs/{org_id}/stacks/{id}" as "/api/v1/orgs/{org}/stacks/{stack}" => 200,
+        Holders(&[need("stacks.read", "workspace:{workspace}")]);
+    PATCH "/api/v1/orgs/{org_id}/stacks/{id}" as "/api/v1/orgs/{org}/stacks/{stack}"
+        with r#"{"dependsOn":[{"stackId":"{bare}"}]}"# => 200,
+        Holders(&[need("stacks.manage", "workspace:{workspace}")]);
+    DELETE "/api/v1/orgs/{org_id}/stacks/{id}" as "/api/v1/orgs/{org}/stacks/{bare}" => 204,
+        Holders(&[need("stacks.manage", "workspace:{workspace}")]);
+    GET "/api/v1/orgs/{org_id}/findings" as "/api/v1/orgs/{org}/findings" => 200,
+        Holders(&[need("stacks.read", "tenant")]);
+    GET "/api/v1/orgs/{org_id}/deployments" as "/api/v1/orgs/{org}/deployments?workspaceId={workspace}" => 200,
+        Holders(&[need("deployments.read", "workspace:{workspace}")]);
+    POST "/api/v1/orgs/{org_id}/deployments" as "/api/v1/orgs/{org}/deployments"
+        with r#"{"stackId":"{stack}","mode":"plan"}"# => 201,
+        Holders(&[need("deployments.run", "workspace:{workspace}")]);
+    GET "/api/v1/orgs/{org_id}/deployments/{id}" as "/api/v1/orgs/{org}/deployments/{pending}" => 200,
+        Holders(&[need("deployments.read", "workspace:{workspace}")]);
+    POST "/api/v1/orgs/{org_id}/deployments/{id}:confirm" as "/api/v1/orgs/{org}/deployments/{parked}:confirm" => 200,
+        Holders(&[need("deployments.confirm", "workspace:{workspace}")]);
+    POST "/api/v1/orgs/{org_id}/deployments/{id}:cancel" as "/api/v1/orgs/{org}/deployments/{pending}:cancel" => 200,
+        Holders(&[need("deployments.confirm", "workspace:{workspace}")]);
+    POST "/api/v1/orgs/{org_id}/deployments/{id}:skip" as "/api/v1/orgs/{org}/deployments/{pending}:skip" => 200,
+        Holders(&[need("deployments.confirm", "workspace:{workspace}")]);
+    POST "/api/v1/orgs/{org_id}/deployments/{id}:promote" as "/api/v1/orgs/{org}/deployments/{parked}:promote" => 201,
+        Holders(&[need("deployments.confirm", "workspace:{workspace}")]);
+    GET "/api/v1/orgs/{org_id}/deployments/{id}/runs" as "/api/v1/orgs/{org}/deployments/{pending}/runs" => 200,
+        Holders(&[need("deployments.read", "workspace:{workspace}")]);
+    POST "/api/v1/orgs/{org_id}/deployments/{id}/runs" as "/api/v1/orgs/{org}/deployments/{ready}/runs"
+        with r#"{"kind":"apply","planRunId":"{plan}"}"# => 201,
+        Holders(&[need("deployments.run", "workspace:{workspace}")]);
+    POST "/api/v1/orgs/{org_id}/runs/{id}:heartbeat" as "/api/v1/orgs/{org}/runs/{drun}:heartbeat" => 200,
+        Holders(&[need("deployments.run", "workspace:{workspace}")]);
+    POST "/api/v1/orgs/{org_id}/runs/{id}:complete" as "/api/v1/orgs/{org}/runs/{drun}:complete"
+        with r#"{"status":"succeeded"}"# => 200,
+        Holders(&[need("deployments.run", "workspace:{workspace}")]);
     GET "/api/v1/operations/journal" as "/api/v1/operations/journal" => 200,
         Holders(&[need("operations.read", "tenant")]);
     POST "/api/v1/operations/journal:prune" as "/api/v1/operations/journal:prune"
