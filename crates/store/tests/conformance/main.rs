@@ -10,6 +10,7 @@ mod append;
 mod approvals;
 mod bindings;
 mod catalogue;
+mod deployments;
 mod filters;
 mod gate;
 mod idempotency;
@@ -71,6 +72,7 @@ const NOUNS: &[&[Case]] = &[
     approvals::CASES,
     bindings::CASES,
     catalogue::CASES,
+    deployments::CASES,
     filters::CASES,
     idempotency::CASES,
     immutable::CASES,
