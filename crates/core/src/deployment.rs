@@ -131,23 +131,23 @@ impl State {
                 if parks {
                     to(S::AwaitingConfirmation, Some(Told::Awaiting))
                 } else {
-                    to(S::Finished, self.end(S::Finished, false))
+                    to(S::Finished, terminal(S::Finished, false))
                 }
             }
-            (S::Running, Wish::Applied) if self.stage != RunKind::Plan => to(S::Finished, self.end(S::Finished, false)),
+            (S::Running, Wish::Applied) if self.stage != RunKind::Plan => to(S::Finished, terminal(S::Finished, false)),
             (S::Running | S::AwaitingConfirmation, Wish::RunFailed) | (S::Pending, Wish::StartFailed) => {
-                to(S::Failed, self.end(S::Failed, false))
+                to(S::Failed, terminal(S::Failed, false))
             }
             (S::AwaitingConfirmation, Wish::Confirm) => {
                 let stage = if self.mode == DeploymentMode::Plan { RunKind::Apply } else { self.stage };
                 Ok((Self { status: S::Pending, stage, ..self }, Some(Told::Confirmed)))
             }
             (S::Pending | S::Running | S::AwaitingConfirmation, Wish::Cancel) => {
-                to(S::Cancelled, self.end(S::Cancelled, false))
+                to(S::Cancelled, terminal(S::Cancelled, false))
             }
-            (S::Pending | S::AwaitingConfirmation, Wish::Skip) => to(S::Skipped, self.end(S::Skipped, false)),
+            (S::Pending | S::AwaitingConfirmation, Wish::Skip) => to(S::Skipped, terminal(S::Skipped, false)),
             (S::Pending | S::Running | S::AwaitingConfirmation, Wish::LeaveOut) => {
-                to(S::Skipped, self.end(S::Skipped, true))
+                to(S::Skipped, terminal(S::Skipped, true))
             }
             (S::Pending | S::Running | S::AwaitingConfirmation | S::Finished, Wish::Promote)
                 if self.mode == DeploymentMode::PlanUnlocked && !self.promoted =>
@@ -156,10 +156,6 @@ impl State {
             }
             _ => Err(illegal()),
         }
-    }
-
-    fn end(self, status: DeploymentStatus, by_itself: bool) -> Option<Told> {
-        terminal(status, by_itself)
     }
 
     fn entity(self) -> &'static str {

@@ -37,10 +37,10 @@ pub fn find(stacks: &[Stack], budget: usize) -> FindingsView {
         duplicates: count(duplicates.len()),
     };
     let (cycles_complete, orphans_complete) = (cycles.is_some(), orphans.is_some());
-    for all in cycles.iter_mut() {
+    if let Some(all) = &mut cycles {
         all.truncate(NAMED);
     }
-    for all in orphans.iter_mut() {
+    if let Some(all) = &mut orphans {
         all.truncate(NAMED);
     }
     duplicates.truncate(NAMED);

@@ -75,11 +75,10 @@ pub fn task(state: TaskStatus, wish: TaskWish) -> Result<TaskStatus, Illegal> {
     match (state, wish) {
         (S::Open, W::Claim) => Ok(S::InProgress),
         (S::InProgress, W::Release) | (S::Blocked | S::Cancelled, W::Reopen) => Ok(S::Open),
-        (S::Open | S::InProgress, W::Verify) => Ok(state),
         (S::Open | S::InProgress, W::Complete) => Ok(S::Completed),
         (S::Open | S::InProgress, W::Block) => Ok(S::Blocked),
         (S::Open | S::InProgress | S::Blocked, W::Cancel) => Ok(S::Cancelled),
-        (S::Open | S::InProgress | S::Blocked, W::Invoke) => Ok(state),
+        (S::Open | S::InProgress, W::Verify | W::Invoke) | (S::Blocked, W::Invoke) => Ok(state),
         _ => Err(Illegal { entity: "task", state: state.as_str(), wish: wish.as_str() }),
     }
 }

@@ -19,6 +19,8 @@ mod work;
 pub use access::{Authority, Caller, Credential, Decisions, KeyDraft, Page, PageKey, Rights, Token};
 pub use catalogue::CurrentType;
 pub use change::{Change, Changed, Idempotency, Replayable};
+#[cfg(feature = "testing")]
+pub use db::Fault;
 pub use db::{Pace, Wakeups};
 pub use deployments::{DeploymentQuery, DeploymentStep, RunNew, StackQuery};
 pub use error::{Blocker, Error};
@@ -56,6 +58,9 @@ pub struct Options {
     /// Where a test holds units of work between their append and their commit.
     #[cfg(feature = "testing")]
     pub barrier: Option<Barrier>,
+    /// Where a test has units of work fail.
+    #[cfg(feature = "testing")]
+    pub fault: Option<Fault>,
 }
 
 impl Options {
@@ -70,6 +75,8 @@ impl Options {
             authority: Authority::Grants(Reach::Exact),
             #[cfg(feature = "testing")]
             barrier: None,
+            #[cfg(feature = "testing")]
+            fault: None,
         }
     }
 

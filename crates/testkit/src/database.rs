@@ -76,6 +76,18 @@ impl TestDatabase {
         .await;
     }
 
+    /// Every row of every table, in words and in order.
+    pub async fn contents(&self) -> Vec<String> {
+        let mut rows = match &self.kept {
+            Kept::Postgres { .. } => postgres_contents(&self.url).await.expect("the rows of the test's database"),
+            Kept::Sqlite(_) => {
+                sqlite_contents(self.url.trim_start_matches("sqlite://")).expect("the rows of the test's file")
+            }
+        };
+        rows.sort();
+        rows
+    }
+
     /// Makes the journal another one, as a restore does; a negative number is none that can be read.
     pub async fn set_incarnation(&self, tag: i64) {
         self.run(&format!("UPDATE journal SET incarnation = {tag}")).await;
@@ -93,6 +105,34 @@ impl TestDatabase {
             Kept::Sqlite(dir) => Some(dir.path()),
         }
     }
+}
+
+async fn postgres_contents(url: &str) -> Result<Vec<String>> {
+    let tables = "SELECT tablename::text FROM pg_tables WHERE schemaname = 'public'";
+    let tables = postgres::texts(url, tables).await?;
+    let each: Vec<_> = tables.iter().map(|t| format!("SELECT '{t}: ' || t::text FROM \"{t}\" t")).collect();
+    if each.is_empty() { Ok(Vec::new()) } else { postgres::texts(url, &each.join(" UNION ALL ")).await }
+}
+
+fn sqlite_contents(path: &str) -> rusqlite::Result<Vec<String>> {
+    let file = rusqlite::Connection::open(path)?;
+    file.busy_timeout(PATIENCE)?;
+    let mut tables = file.prepare("SELECT name FROM sqlite_master WHERE type = 'table'")?;
+    let tables: Vec<String> = tables.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let mut all = Vec::new();
+    for table in tables {
+        let mut rows = file.prepare(&format!("SELECT * FROM \"{table}\""))?;
+        let columns = rows.column_count();
+        let words = rows.query_map([], |row| {
+            let cells =
+                (0..columns).map(|i| row.get::<_, rusqlite::types::Value>(i)).collect::<rusqlite::Result<Vec<_>>>()?;
+            Ok(format!("{table}: {cells:?}"))
+        })?;
+        for row in words {
+            all.push(row?);
+        }
+    }
+    Ok(all)
 }
 
 impl Drop for TestDatabase {

@@ -73,6 +73,16 @@ pub(crate) async fn execute(url: &str, sql: &str) -> Result<()> {
     }
 }
 
+/// The text in the only column of what SQL answers.
+pub(crate) async fn texts(url: &str, sql: &str) -> Result<Vec<String>> {
+    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await?;
+    let rows = tokio::select! {
+        rows = client.query(sql, &[]) => rows?,
+        ended = connection => return Err(anyhow!("the connection ended: {ended:?}")),
+    };
+    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::{address_of, with_address, with_database};

@@ -2,20 +2,25 @@
 //! workspace where its entity lies. A type of the catalogue that nothing here tells stands on a list, or the test fails.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use courant_api::events::{RESERVED_SEGMENTS, core_types};
-use courant_testkit::DrivenClock;
+use courant_store::{Fault, Options, Store};
+use courant_testkit::{DrivenClock, TestDatabase};
 
-use crate::support::tenant::{id, order};
+use crate::support::http::Call;
+use crate::support::tenant::{WEBHOOK_SECRET, id, order};
 use crate::support::{Answer, Engine, Reply, Tenant, Value, World, eventually, json};
 
 /// Types that the catalogue has or is going to have and nothing produces yet. The list may only shrink.
 const NOT_YET: &[&str] = &["channel_link.created", "channel_link.revoked"];
 
 /// A tenant whose changes are watched one by one.
-struct Watched {
+struct Watched<'w> {
     tenant: Tenant,
+    /// What each change has to get over before it is made.
+    faults: Option<Faults<'w>>,
     cursor: String,
     told: BTreeSet<String>,
     here: String,
@@ -35,7 +40,35 @@ enum At {
 
 use At::{Here, Tenant as Nowhere, There};
 
-impl Watched {
+/// A server that fails before each step of each change, on a database where nothing else happens.
+struct Faults<'w> {
+    fault: Fault,
+    database: &'w TestDatabase,
+}
+
+impl Faults<'_> {
+    /// Makes a change that fails before its first step, before its second, and so on, until none is left. Each failure is
+    /// said and leaves nothing.
+    async fn around(&self, change: Call) -> Reply {
+        for step in 1.. {
+            let before = self.database.contents().await;
+            self.fault.set(step);
+            let reply = change.again().await;
+            if self.fault.is_set() {
+                self.fault.set(0);
+                assert!(step > 2, "it changes something: {}", reply.text());
+                return reply;
+            }
+            reply.refused(503, "unavailable");
+            let after = self.database.contents().await;
+            let new: Vec<_> = after.iter().filter(|row| !before.contains(row)).collect();
+            assert!(after == before, "step {step} leaves {new:?}");
+        }
+        unreachable!("every change ends")
+    }
+}
+
+impl Watched<'_> {
     fn place(&self, at: At) -> Value {
         match at {
             Nowhere => Value::Null,
@@ -66,9 +99,17 @@ impl Watched {
         self.tells(expected).await;
     }
 
+    /// Makes a change, over all that stands in its way.
+    async fn make(&self, change: Call) -> Reply {
+        match &self.faults {
+            Some(faults) => faults.around(change).await,
+            None => change.await,
+        }
+    }
+
     /// Creates something and sees what that tells; its id.
     async fn post(&mut self, path: &str, body: &Value, expected: &[(&str, At)]) -> String {
-        let made = self.tenant.post(path, body).await.expect(201);
+        let made = self.make(self.tenant.post(path, body)).await.expect(201);
         self.tells(expected).await;
         id(&made)
     }
@@ -83,17 +124,17 @@ impl Watched {
     /// A request with this body, or with none when it is empty.
     async fn act(&mut self, path: &str, body: &Value, expected: &[(&str, At)]) -> Value {
         let call = if *body == json!({}) { self.tenant.act(path) } else { self.tenant.post(path, body) };
-        let done = call.await;
+        let done = self.make(call).await;
         self.does(done, expected).await
     }
 
     async fn patch(&mut self, path: &str, body: &Value, expected: &[(&str, At)]) {
-        let done = self.tenant.patch(path, body).await;
+        let done = self.make(self.tenant.patch(path, body)).await;
         self.does(done, expected).await;
     }
 
     async fn delete(&mut self, path: &str, expected: &[(&str, At)]) {
-        let done = self.tenant.delete(path).await;
+        let done = self.make(self.tenant.delete(path)).await;
         self.does(done, expected).await;
     }
 
@@ -105,8 +146,8 @@ impl Watched {
         self.act(&format!("/workspaces/{there}:move"), &to, &[("workspace.moved", There)]).await;
         let told = [("workspace.moved", There), ("workspace.entity_left", Here)];
         self.act(&format!("/workspaces/{there}:move"), &json!({ "parentId": null }), &told).await;
-        let made = self.tenant.post("/workspaces", &json!({ "name": "third" })).await.expect(201);
-        self.tenant.act(&format!("/workspaces/{}:archive", id(&made))).await.expect(200);
+        let made = self.make(self.tenant.post("/workspaces", &json!({ "name": "third" }))).await.expect(201);
+        self.make(self.tenant.act(&format!("/workspaces/{}:archive", id(&made)))).await.expect(200);
         let events = self.tenant.events(&format!("cursor={}", self.cursor)).await;
         assert!(events.iter().all(|event| event["workspaceId"] == made["id"]), "{events:?}");
         let types: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
@@ -328,7 +369,7 @@ impl Watched {
         self.step(&second, "confirm", &[("preview.confirmed", Here)]).await;
         self.runs(&second, "plan", "succeeded", &[("preview.succeeded", Here)]).await;
         let path = self.tenant.org(&format!("/deployments/{second}:promote"));
-        let done = self.tenant.act(&path).await;
+        let done = self.make(self.tenant.act(&path)).await;
         self.does(done, &[("pull_request.promoted", Here), ("deployment.created", Here)]).await;
         for (number, verb, told) in [(2, "cancel", "preview.cancelled"), (3, "skip", "preview.skipped")] {
             let deployment = self.deploys(&stack, preview(number), &parked).await;
@@ -352,52 +393,74 @@ impl Watched {
 
     async fn operations(&mut self, world: &World) {
         let order_type = crate::support::tenant::order_type();
-        let done = self.tenant.put("/event-types/order.made/versions/1", &order_type).await;
+        let done = self.make(self.tenant.put("/event-types/order.made/versions/1", &order_type)).await;
         self.does(done, &[("event_type.registered", Nowhere)]).await;
         let until = courant_server::clock::now().plus_micros(60_000_000).to_string();
         let lease = json!({ "cursor": self.cursor, "expiresAt": until });
-        let done = self.tenant.put("/consumers/billing", &lease).await;
+        let done = self.make(self.tenant.put("/consumers/billing", &lease)).await;
         self.does(done, &[("consumer.registered", Nowhere)]).await;
         let done = self.tenant.put("/consumers/billing", &lease).await;
         self.does(done, &[]).await;
         self.delete("/consumers/billing", &[("consumer.released", Nowhere)]).await;
 
-        let hook = id(&self.tenant.webhook("hooks", &world.sink, &["order."], json!({})).await);
+        let path = self.tenant.org("/notification-integrations");
+        let hook = json!({
+            "name": "hooks", "provider": "webhook", "journalTypes": ["order."],
+            "providerConfig": { "url": world.sink.url("/") }, "authConfig": { "secret": WEBHOOK_SECRET },
+        });
+        let hook = self.post(&path, &hook, &[("notification_integration.created", Nowhere)]).await;
+        let path = format!("{path}/{hook}");
+        let updated = [("notification_integration.updated", Nowhere)];
+        self.patch(&path, &json!({ "name": "webhooks" }), &updated).await;
+        self.delete(&path, &[("notification_integration.deleted", Nowhere)]).await;
+    }
+
+    /// What background work tells, and what waits for it.
+    async fn background(&mut self, world: &World) {
+        self.tenant.webhook("hooks", &world.sink, &["order."], json!({})).await;
         self.tells(&[("notification_integration.created", Nowhere)]).await;
-        self.tenant.edit(&hook, json!({ "name": "webhooks" })).await;
-        self.tells(&[("notification_integration.updated", Nowhere)]).await;
         self.tenant.append(order("order.made", "o_1")).await;
         self.tells(&[("order.made", Nowhere)]).await;
         world.sink.next().await.answer(Answer::status(410));
         let gone = [("notification_delivery.dead", Nowhere), ("notification_integration.disabled", Nowhere)];
         self.tells_soon(&gone).await;
-        let path = self.tenant.org(&format!("/notification-integrations/{hook}"));
-        self.delete(&path, &[("notification_integration.deleted", Nowhere)]).await;
-
         world.announced(world.app.store.journal_horizon().await.unwrap()).await;
         let all = json!({ "beforeSeconds": 0, "maxEvents": 100_000 });
         self.act("/operations/journal:prune", &all, &[("event_journal.pruned", Nowhere)]).await;
     }
 }
 
-async fn every_type_of_the_catalogue_is_told_where_its_entity_lies(engine: Engine) {
-    let world = World::start(engine, &[]).await;
-    let tenant = world.tenant().await;
-    let told: BTreeSet<_> = tenant.events("").await.iter().map(|e| e["type"].as_str().unwrap().to_owned()).collect();
-    let first = ["api_key.created", "grant.created", "principal.created", "tenant.bootstrapped"];
-    assert_eq!(told.iter().collect::<Vec<_>>(), first);
-    let (here, there) = (tenant.workspace(None).await, tenant.workspace(None).await);
-    let cursor = tenant.end().await;
-    let mut watched = Watched { tenant, cursor, told, here, there };
+/// Makes every change that a request can make.
+async fn tell(watched: &mut Watched<'_>, world: &World) {
     watched.workspaces().await;
-    watched.access(&world).await;
+    watched.access(world).await;
     let goal = watched.resources().await;
     let task = watched.task(json!({ "goalId": goal })).await;
     watched.progress(&task).await;
     watched.artifacts_and_decisions(&task).await;
     watched.deployments().await;
+    watched.operations(world).await;
+}
+
+/// A tenant with two workspaces, acted upon at this address.
+async fn watched<'w>(world: &World, address: SocketAddr, faults: Option<Faults<'w>>) -> Watched<'w> {
+    let tenant = world.tenant().await;
+    let tenant = Tenant { api: tenant.api.at(address), ..tenant };
+    let told: BTreeSet<_> = tenant.events("").await.iter().map(|e| e["type"].as_str().unwrap().to_owned()).collect();
+    let first = ["api_key.created", "grant.created", "principal.created", "tenant.bootstrapped"];
+    assert_eq!(told.iter().collect::<Vec<_>>(), first);
+    let (here, there) = (tenant.workspace(None).await, tenant.workspace(None).await);
+    let cursor = tenant.end().await;
+    Watched { tenant, faults, cursor, told, here, there }
+}
+
+async fn every_type_of_the_catalogue_is_told_where_its_entity_lies(engine: Engine) {
+    let world = World::start(engine, &[]).await;
+    let address = world.second_listener().await;
+    let mut watched = watched(&world, address, None).await;
+    tell(&mut watched, &world).await;
     watched.ends().await;
-    watched.operations(&world).await;
+    watched.background(&world).await;
 
     let told: BTreeSet<_> = watched.told.iter().map(String::as_str).filter(|name| *name != "order.made").collect();
     let not_yet: BTreeSet<_> = NOT_YET.iter().copied().collect();
@@ -417,6 +480,42 @@ async fn every_type_is_told_on_postgres() {
 #[tokio::test]
 async fn every_type_is_told_on_sqlite() {
     every_type_of_the_catalogue_is_told_where_its_entity_lies(Engine::Sqlite).await;
+}
+
+/// A change and its events are one: what fails anywhere leaves neither.
+async fn a_change_that_fails_at_any_step_leaves_nothing(engine: Engine) {
+    let world = World::start(engine, &[]).await;
+    let fault = Fault::default();
+    let options = Options { fault: Some(fault.clone()), ..Options::command(world.database_url()) };
+    let address = world.second_server_on(Store::open(&options).await.unwrap()).await;
+    let mut watched = watched(&world, address, Some(Faults { fault, database: &world.database })).await;
+    world.stop().await;
+    tell(&mut watched, &world).await;
+    let told = &watched.told;
+    let known: BTreeSet<_> = core_types().map(|t| t.name).filter(|name| !NOT_YET.contains(name)).collect();
+    let untried: Vec<_> = known.into_iter().filter(|name| !told.contains(*name)).collect();
+    assert_eq!(untried, BY_BACKGROUND);
+    world.finish().await;
+}
+
+/// What no request tells: the store's tests put the same faults into these changes. A prune is many changes, which go on where
+/// it was cut.
+const BY_BACKGROUND: &[&str] = &[
+    "approval.expired",
+    "claim.expired",
+    "event_journal.pruned",
+    "notification_delivery.dead",
+    "notification_integration.disabled",
+];
+
+#[tokio::test]
+async fn a_change_that_fails_leaves_nothing_on_postgres() {
+    a_change_that_fails_at_any_step_leaves_nothing(Engine::Postgres).await;
+}
+
+#[tokio::test]
+async fn a_change_that_fails_leaves_nothing_on_sqlite() {
+    a_change_that_fails_at_any_step_leaves_nothing(Engine::Sqlite).await;
 }
 
 /// Names that are reserved for events and begin none.

@@ -6,6 +6,8 @@
 mod connect;
 #[cfg(feature = "testing")]
 pub(crate) mod examine;
+#[cfg(feature = "testing")]
+mod fault;
 pub(crate) mod listen;
 mod migrate;
 mod postgres;
@@ -19,6 +21,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+#[cfg(feature = "testing")]
+pub use fault::Fault;
 pub use listen::{Pace, Wakeups};
 pub(crate) use sql::{Dialect, Statement, statements};
 pub(crate) use tx::{Appended, BoxFuture, NewEvent, Tx};
@@ -44,6 +48,8 @@ struct Ending {
     head: Arc<watch::Sender<i64>>,
     #[cfg(feature = "testing")]
     barrier: Option<crate::Barrier>,
+    #[cfg(feature = "testing")]
+    fault: Option<Fault>,
 }
 
 impl Ending {
@@ -108,6 +114,8 @@ impl Db {
                 head: Arc::new(watch::Sender::new(0)),
                 #[cfg(feature = "testing")]
                 barrier: options.barrier.clone(),
+                #[cfg(feature = "testing")]
+                fault: options.fault.clone(),
             },
             wakeups: Arc::new(watch::Sender::new(Wakeups::Polling { why: "it does not listen".into() })),
         })

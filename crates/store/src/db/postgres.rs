@@ -80,6 +80,8 @@ impl Pool {
         F: for<'a> Fn(&'a mut Tx, &'a I) -> BoxFuture<'a, Result<T, Error>>,
     {
         let mut tx = Tx::new(Connection::Postgres { client: self.client().await?, begun: false }, true);
+        #[cfg(feature = "testing")]
+        tx.fault.clone_from(&ending.fault);
         match unit(&mut tx, input).await {
             Ok(value) => {
                 let appended = tx.finish_postgres(ending).await?;
@@ -105,7 +107,10 @@ impl Pool {
 impl Tx {
     /// Writes the buffered events and commits, in one trip.
     async fn finish_postgres(&mut self, ending: &Ending) -> Result<Vec<Appended>, Error> {
+        self.step()?;
         let events = std::mem::take(&mut self.events);
+        #[cfg(feature = "testing")]
+        let fault = self.fault.clone();
         let Connection::Postgres { client, begun } = &mut self.connection else { return Err(Error::gone()) };
         if events.is_empty() {
             if *begun {
@@ -119,21 +124,22 @@ impl Tx {
         *begun = true;
         let begin = async { if open { Ok(()) } else { client.batch_execute("BEGIN").await } };
         #[cfg(feature = "testing")]
-        if let Some(barrier) = &ending.barrier {
+        if ending.barrier.is_some() || fault.is_some() {
             begin.await?;
             let appended = insert.run(client).await?;
-            let committing = barrier.reach(&events).await;
-            if committing {
-                commit(client).await?;
-            } else {
-                client.batch_execute("ROLLBACK").await?;
-            }
-            *begun = false;
-            return if committing {
-                Ok(appended)
-            } else {
-                Err(Error::Unavailable("rolled back by the barrier".into()))
+            fault.map_or(Ok(()), |fault| fault.step())?;
+            let committing = match &ending.barrier {
+                Some(barrier) => barrier.reach(&events).await,
+                None => true,
             };
+            if !committing {
+                client.batch_execute("ROLLBACK").await?;
+                *begun = false;
+                return Err(Error::Unavailable("rolled back by the barrier".into()));
+            }
+            commit(client).await?;
+            *begun = false;
+            return Ok(appended);
         }
         #[cfg(not(feature = "testing"))]
         let _ = ending;

@@ -44,6 +44,8 @@ pub struct Tx {
     pub(super) connection: Connection,
     pub(super) events: Vec<NewEvent>,
     writes: bool,
+    #[cfg(feature = "testing")]
+    pub(super) fault: Option<super::Fault>,
 }
 
 pub(super) enum Connection {
@@ -58,7 +60,13 @@ pub(super) enum Connection {
 
 impl Tx {
     pub(super) fn new(connection: Connection, writes: bool) -> Self {
-        Self { connection, events: Vec::new(), writes }
+        Self {
+            connection,
+            events: Vec::new(),
+            writes,
+            #[cfg(feature = "testing")]
+            fault: None,
+        }
     }
 
     pub fn dialect(&self) -> Dialect {
@@ -80,9 +88,23 @@ impl Tx {
         self.events.len()
     }
 
+    /// Where a test's fault may strike.
+    #[cfg_attr(
+        not(feature = "testing"),
+        expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "only tests have faults")
+    )]
+    pub(super) fn step(&self) -> Result<(), Error> {
+        #[cfg(feature = "testing")]
+        if let Some(fault) = &self.fault {
+            return fault.step();
+        }
+        Ok(())
+    }
+
     /// The rows of a statement.
     pub async fn query(&mut self, statement: &'static Statement, params: &[Value]) -> Result<Vec<Row>, Error> {
         statement.count(self.dialect());
+        self.step()?;
         #[cfg(feature = "testing")]
         if super::examine::is_on() && !self.writes {
             return super::examine::query(&mut self.connection, statement, params).await;
@@ -141,6 +163,7 @@ impl Tx {
     ) -> Result<Vec<u64>, Error> {
         debug_assert!(self.writes, "a reading unit cannot execute {}", statement.name);
         statement.count(self.dialect());
+        self.step()?;
         match &mut self.connection {
             Connection::Postgres { client, begun } => {
                 let prepared = client.prepare_cached(statement.text(Dialect::Postgres)).await?;
@@ -178,8 +201,13 @@ impl Tx {
 
     /// Writes the buffered events and commits, on SQLite.
     pub(super) fn finish_sqlite(&mut self) -> Result<Vec<Appended>, Error> {
+        self.step()?;
         let Connection::Sqlite(connection) = &mut self.connection else { return Err(Error::gone()) };
         let appended = twin::sqlite::append(connection, &self.events)?;
+        #[cfg(feature = "testing")]
+        if let Some(fault) = &self.fault {
+            fault.step()?;
+        }
         connection.prepare_cached("COMMIT")?.execute([])?;
         Ok(appended)
     }

@@ -90,18 +90,15 @@ pub(super) fn tell(
 ) -> Result<(), Error> {
     let lies = Lies::with(stack.view.workspace_id);
     let mode = deployment.state.mode;
-    let event = match (what, deployment.confirmed_by) {
-        (Told::Confirmed, Some(confirmed_by)) => {
-            let kind = if mode == DeploymentMode::PlanUnlocked { &PREVIEW_CONFIRMED } else { &DEPLOYMENT_CONFIRMED };
-            let payload = DeploymentConfirmed { deployment: deployment.detail(stack), confirmed_by };
-            change.event(kind, deployment.id, lies, &payload)
-        }
-        _ => {
-            let name = deployment::event_type(mode, what);
-            let kind = DETAILED.iter().find(|kind| kind.name == name);
-            let kind = kind.ok_or_else(|| Error::Corrupt(format!("{name} tells more than the deployment")))?;
-            change.event(kind, deployment.id, lies, &deployment.detail(stack))
-        }
+    let event = if let (Told::Confirmed, Some(confirmed_by)) = (what, deployment.confirmed_by) {
+        let kind = if mode == DeploymentMode::PlanUnlocked { &PREVIEW_CONFIRMED } else { &DEPLOYMENT_CONFIRMED };
+        let payload = DeploymentConfirmed { deployment: deployment.detail(stack), confirmed_by };
+        change.event(kind, deployment.id, lies, &payload)
+    } else {
+        let name = deployment::event_type(mode, what);
+        let kind = DETAILED.iter().find(|kind| kind.name == name);
+        let kind = kind.ok_or_else(|| Error::Corrupt(format!("{name} tells more than the deployment")))?;
+        change.event(kind, deployment.id, lies, &deployment.detail(stack))
     };
     tx.append(event?);
     Ok(())

@@ -11,6 +11,7 @@ mod approvals;
 mod bindings;
 mod catalogue;
 mod deployments;
+mod faults;
 mod filters;
 mod gate;
 mod idempotency;
@@ -73,6 +74,7 @@ const NOUNS: &[&[Case]] = &[
     bindings::CASES,
     catalogue::CASES,
     deployments::CASES,
+    faults::CASES,
     filters::CASES,
     idempotency::CASES,
     immutable::CASES,

@@ -106,7 +106,7 @@ async fn goals_are_created_changed_listed_and_moved(world: World) {
         (moved.clone(), Some(elsewhere))
     );
     let achieved = ResourceQuery { statuses: vec!["achieved".into()], ..ResourceQuery::default() };
-    assert_eq!(listed::<GoalView>(&world, &tenant, achieved).await, [moved.clone()]);
+    assert_eq!(listed::<GoalView>(&world, &tenant, achieved).await, std::slice::from_ref(&moved));
     let told = world.since(&tenant, &begin).await;
     assert_eq!(types(&told)[4..], ["goal.updated", "workspace.entity_left"]);
     assert_eq!(payload(&told[4])["title"], "token=[redacted]");
@@ -160,7 +160,7 @@ async fn what_is_archived_stays_as_it_is(world: World) {
         }
     }
     let archived_ones = || ResourceQuery { statuses: vec!["archived".into()], ..below(there) };
-    assert_eq!(listed::<RuleView>(&world, &tenant, archived_ones()).await, [archived.clone()]);
+    assert_eq!(listed::<RuleView>(&world, &tenant, archived_ones()).await, std::slice::from_ref(&archived));
     assert_eq!(world.store.resource_get::<RuleView>(tenant.id, made.id).await.unwrap(), (archived, Some(there)));
     let told = world.since(&tenant, &begin).await;
     assert_eq!(types(&told), ["rule.created", "rule.enabled", "rule.updated", "rule.disabled", "rule.archived"]);
@@ -196,8 +196,8 @@ async fn an_artifact_lies_where_its_task_lies_unless_it_says_otherwise(world: Wo
     let places: Vec<_> = told.iter().map(|event| event.workspace_id).collect();
     assert_eq!(places, [Some(first), Some(second), None]);
     assert!(!told[1].payload.text().contains("hunter2"), "{}", told[1].payload.text());
-    assert_eq!(listed::<ArtifactView>(&world, &tenant, below(first)).await, [with_task.clone()]);
-    assert_eq!(listed::<ArtifactView>(&world, &tenant, below(second)).await, [own.clone()]);
+    assert_eq!(listed::<ArtifactView>(&world, &tenant, below(first)).await, std::slice::from_ref(&with_task));
+    assert_eq!(listed::<ArtifactView>(&world, &tenant, below(second)).await, std::slice::from_ref(&own));
     let of_task = ResourceQuery { task_id: Some(task.id), ..ResourceQuery::default() };
     assert_eq!(listed::<ArtifactView>(&world, &tenant, of_task).await, [own, with_task.clone()]);
     assert_eq!(world.store.resource_get::<ArtifactView>(tenant.id, nowhere.id).await.unwrap(), (nowhere, None));

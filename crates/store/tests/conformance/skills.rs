@@ -65,7 +65,7 @@ async fn an_invocation_is_claimed_tried_again_and_done(world: World) {
         task_id: Some(task.id),
         skill: Some(skill.to_owned()),
     };
-    assert_eq!(list(of(&[SkillStatus::Succeeded], "docs/translate")).await, [done.clone()]);
+    assert_eq!(list(of(&[SkillStatus::Succeeded], "docs/translate")).await, std::slice::from_ref(&done));
     assert_eq!(list(of(&[SkillStatus::Failed], "docs/translate")).await, []);
     assert_eq!(list(of(&[], "docs/other")).await, []);
     assert_eq!(list(SkillQuery::default()).await, [done]);

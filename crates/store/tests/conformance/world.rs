@@ -186,6 +186,11 @@ impl World {
         self.ground.engine == Engine::Postgres
     }
 
+    /// Every row of its database.
+    pub async fn contents(&self) -> Vec<String> {
+        self.database.as_ref().unwrap().contents().await
+    }
+
     /// A name that nothing else in this world has.
     pub fn name(&self, what: &str) -> String {
         format!("{what}-{}", self.names.fetch_add(1, Ordering::Relaxed))

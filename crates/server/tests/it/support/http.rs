@@ -116,6 +116,13 @@ impl Call {
     }
 }
 
+impl Call {
+    /// The same request once more.
+    pub fn again(&self) -> Self {
+        Self { request: self.request.try_clone().expect("a body in memory"), heard: Arc::clone(&self.heard) }
+    }
+}
+
 impl IntoFuture for Call {
     type Output = Reply;
     type IntoFuture = Pin<Box<dyn Future<Output = Reply> + Send>>;

@@ -195,9 +195,14 @@ impl World {
 
     /// The address of a second application on the same database: its own caches, no background work of its own.
     pub async fn second_server(&self) -> SocketAddr {
+        self.second_server_on(self.store().await).await
+    }
+
+    /// The same on another opening of the database.
+    pub async fn second_server_on(&self, store: Store) -> SocketAddr {
         let outbound = Outbound::new(Egress::default(), OutboundOptions::default()).unwrap();
         let settings = self.app.settings.clone();
-        let mut app = App::new(self.store().await, Arc::clone(&self.app.ring), None, settings, outbound);
+        let mut app = App::new(store, Arc::clone(&self.app.ring), None, settings, outbound);
         app.issuers = Issuers::new(self.issuers.clone(), &app.outbound);
         self.serve(Arc::new(app)).await
     }

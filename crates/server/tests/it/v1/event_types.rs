@@ -1,6 +1,9 @@
 //! `/event-types`: the catalogue.
 
+use std::collections::BTreeSet;
+
 use courant_api::events;
+use courant_store::{Change, EventDraft};
 
 use crate::support::tenant::{order, order_type};
 use crate::support::{Value, World, json, on_both_databases};
@@ -43,6 +46,44 @@ async fn a_core_type_has_its_schemas_and_is_not_registered(world: &World) {
         tenant.get("/event-types/never.made").await.refused(404, "not_found")["message"],
         "event type not found"
     );
+}
+
+/// What an older release has appended is read as it was written, beside what is appended today.
+async fn events_of_older_versions_are_read_as_they_were_written(world: &World) {
+    let tenant = world.tenant().await;
+    let older = events::core_types()
+        .flat_map(|kind| kind.versions.iter().take(kind.versions.len() - 1).map(move |version| (kind, version)));
+    let drafts: Vec<_> = older
+        .map(|(kind, version)| EventDraft {
+            id: None,
+            event_type: kind.name.into(),
+            schema_version: version.version,
+            entity_type: kind.entity_type.into(),
+            entity_id: "1".into(),
+            workspace_id: None,
+            payload: version.example().to_string(),
+            correlation_id: None,
+            causation_id: None,
+        })
+        .collect();
+    let types: BTreeSet<_> = drafts.iter().map(|draft| draft.event_type.as_str()).collect();
+    for versioned in
+        ["approval.approved", "approval.cancelled", "approval.rejected", "approval.requested", "run.started"]
+    {
+        assert!(types.contains(versioned), "{versioned}");
+    }
+    let change = Change::by_server(tenant.id.parse().unwrap(), courant_server::clock::now());
+    world.store().await.event_append(change, drafts.clone()).await.unwrap();
+    let read: Vec<_> = tenant.events("types=approval.,run.").await;
+    assert_eq!(read.len(), drafts.len());
+    for (event, draft) in read.iter().zip(&drafts) {
+        assert_eq!((&event["type"], &event["schemaVersion"]), (&json!(draft.event_type), &json!(draft.schema_version)));
+        assert_eq!(event["payload"], draft.payload.parse::<Value>().unwrap());
+        let kind = tenant.get(&format!("/event-types/{}", draft.event_type)).await.expect(200);
+        let versions: Vec<_> = kind["versions"].as_array().unwrap().iter().map(|v| v["version"].clone()).collect();
+        assert!(versions.contains(&event["schemaVersion"]) && kind["currentVersion"] == *versions.last().unwrap());
+        assert!(kind["currentVersion"].as_u64() > event["schemaVersion"].as_u64());
+    }
 }
 
 async fn a_version_may_only_add_optional_fields(world: &World) {
@@ -142,6 +183,7 @@ async fn what_is_no_type_or_schema_is_refused(world: &World) {
 on_both_databases! {
     the_list_has_core_and_custom_types_by_name,
     a_core_type_has_its_schemas_and_is_not_registered,
+    events_of_older_versions_are_read_as_they_were_written,
     a_version_may_only_add_optional_fields,
     the_newest_version_is_the_one_that_is_appended,
     the_same_version_again_changes_nothing,

@@ -2,7 +2,7 @@
 
 use courant_api::events::resources::{ARTIFACT_CREATED, ArtifactCreated};
 use courant_api::resources::{ArtifactCreate, ArtifactView};
-use courant_api::{Permission, TenantId, WorkspaceId};
+use courant_api::{Permission, TaskId, TenantId, WorkspaceId};
 use courant_core::place::Lies;
 use uuid::Uuid;
 
@@ -132,7 +132,7 @@ impl Resource for ArtifactView {
     }
 
     fn filter(query: &ResourceQuery) -> Vec<Value> {
-        vec![query.task_id.is_some().into(), query.task_id.map_or(Uuid::nil(), |id| id.uuid()).into()]
+        vec![query.task_id.is_some().into(), query.task_id.map_or(Uuid::nil(), TaskId::uuid).into()]
     }
 
     fn created(&self, change: &Change, lies: Lies) -> Result<NewEvent, Error> {
