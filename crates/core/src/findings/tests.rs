@@ -37,8 +37,8 @@ fn reaches(stacks: &[Stack]) -> Vec<Vec<bool>> {
 fn brute_cycles(stacks: &[Stack]) -> Vec<Vec<StackId>> {
     let reach = reaches(stacks);
     let mut groups = Vec::new();
-    for n in 0..stacks.len() {
-        let group: Vec<_> = (0..stacks.len()).filter(|m| reach[n][*m] && reach[*m][n]).collect();
+    for (n, from) in reach.iter().enumerate() {
+        let group: Vec<_> = (0..stacks.len()).filter(|m| from[*m] && reach[*m][n]).collect();
         if group.first() == Some(&n) {
             groups.push(group.into_iter().map(|m| stacks[m].id).collect());
         }

@@ -85,7 +85,7 @@ impl Watched<'_> {
         assert_eq!(told, expected);
         self.told.extend(events.iter().map(|event| event["type"].as_str().unwrap().to_owned()));
         if let Some(last) = events.last() {
-            self.cursor = last["cursor"].as_str().unwrap().to_owned();
+            last["cursor"].as_str().unwrap().clone_into(&mut self.cursor);
         }
     }
 
