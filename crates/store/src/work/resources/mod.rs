@@ -70,7 +70,7 @@ pub trait Resource: Replayable + Clone + PartialEq + Send + Sync + 'static {
     fn id(&self) -> Uuid;
     /// The workspace that it names itself.
     fn workspace(&self) -> Option<WorkspaceId>;
-    /// Its columns for [`Kind::save`].
+    /// Its columns for `Kind::save`.
     fn row(&self, tenant: TenantId) -> Result<Vec<Value>, Error>;
     /// What a row holds.
     fn read(row: &Row) -> Result<Self, Error>;
@@ -92,7 +92,7 @@ pub trait Editable: Resource {
     type Edit: Send + Sync + 'static;
     /// Who may change it.
     const MANAGE: Permission;
-    /// One by tenant (`$1`) and id (`$2`), locked, as [`Kind::get`] has it.
+    /// One by tenant (`$1`) and id (`$2`), locked, as `Kind::get` has it.
     const LOCK: &'static Statement;
 
     /// Makes that of it.
