@@ -61,12 +61,10 @@ impl Target {
         let body = IntegrationCreate {
             name: "sink".into(),
             provider: "webhook".into(),
-            enabled: None,
             paused: Some(true),
             journal_types: vec!["build.".into()],
-            workspace_id: None,
             provider_config: config,
-            auth_config: Map::new(),
+            ..IntegrationCreate::default()
         };
         let made = server.client.create_integration(server.tenant, &body).await?;
         Ok(Self { id: made.id, secret: made.generated_secret.context("no signing secret")? })

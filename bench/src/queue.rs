@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use courant_api::notify::Notification;
 use courant_api::{DeliveryId, Event, IntegrationId};
-use courant_core::announce::notification;
+use courant_core::announce::{As, News};
 use courant_server::{clock, ids};
 use courant_store::{EventQuery, Integration, Mark, Outcome, Start, Store};
 use uuid::Uuid;
@@ -130,25 +130,13 @@ async fn newest(store: &Store, tenant: Tenant) -> Result<Event> {
 }
 
 fn told(event: &Event) -> Notification {
-    notification(DeliveryId(ids::new_id()), event)
+    News::of(event).notification(DeliveryId(ids::new_id()), As::Journal, None)
 }
 
 fn integration(tenant: Tenant) -> Integration {
-    let now = clock::now();
+    let id = IntegrationId(ids::new_id());
     Integration {
-        id: IntegrationId(ids::new_id()),
-        name: "bench".into(),
-        provider: "webhook".into(),
-        enabled: true,
-        paused: false,
-        disabled_reason: None,
         journal_types: vec!["build.".into()],
-        workspace_id: None,
-        provider_config: serde_json::Map::new(),
-        auth_sealed: None,
-        saved_by: tenant.principal,
-        version: 1,
-        created_at: now,
-        updated_at: now,
+        ..Integration::new(id, "bench".into(), "webhook".into(), tenant.principal, clock::now())
     }
 }

@@ -49,10 +49,12 @@ impl CloudEvent {
         Self::new(event.id.to_string(), event.tenant_id, event.occurred_at, &detail, source)
     }
 
-    /// The CloudEvent of the journal event inside a notification; none when it carries no event.
+    /// The CloudEvent of the journal event inside a notification; none when it carries no event. A report
+    /// or a test stands for no event of the journal, and has the notification's id.
     pub fn from_notification(notification: &Notification) -> Option<Self> {
         let detail = notification.event.as_ref()?;
-        Some(Self::new(notification.event_id?.to_string(), notification.org_id, notification.occurred_at, detail, None))
+        let id = notification.event_id.map_or_else(|| notification.id.to_string(), |id| id.to_string());
+        Some(Self::new(id, notification.org_id, notification.occurred_at, detail, None))
     }
 
     fn new(id: String, tenant: crate::TenantId, time: Timestamp, event: &EventDetail, source: Option<&str>) -> Self {

@@ -126,7 +126,7 @@ pub struct StackPatch {
     pub pr_plan_mode: Option<PrPlanMode>,
 }
 
-fn label_key() -> serde_json::Value {
+pub(crate) fn label_key() -> serde_json::Value {
     serde_json::json!({ "pattern": "^[A-Za-z0-9]([A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$" })
 }
 

@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 pub mod access;
+pub mod announced;
 pub mod approvals;
 pub mod catalog;
 pub mod cloudevent;

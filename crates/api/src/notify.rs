@@ -6,11 +6,22 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::access::LINE_PATTERN;
+use crate::announced::{
+    AnnouncedApproval, AnnouncedDependent, AnnouncedDeployment, AnnouncedFindings, AnnouncedStack, AnnouncedTask,
+    AnnouncedType,
+};
+use crate::deployments::{MAX_LABEL_VALUE_CHARS, MAX_LABELS, label_key};
 use crate::event::Json;
 use crate::{DeliveryId, EventId, IntegrationId, PrincipalId, TenantId, Timestamp, WorkspaceId};
 
 /// The event type of a notification made from any journal event by its journal prefixes.
 pub const JOURNAL_EVENT: &str = "journal_event";
+
+/// Most types that an integration lists: all of them.
+pub const MAX_EVENTS: usize = AnnouncedType::ALL.len();
+/// Longest schedule of a report, in characters.
+pub const MAX_SCHEDULE_CHARS: usize = 100;
 
 /// How the name of an integration looks.
 const INTEGRATION_NAME_PATTERN: &str = "^[A-Za-z0-9._-]([A-Za-z0-9._ -]{0,98}[A-Za-z0-9._-])?$";
@@ -28,7 +39,7 @@ pub fn is_integration_pattern(text: &str) -> bool {
 }
 
 /// A new integration.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct IntegrationCreate {
     /// Unique in the tenant; letters, digits, `.`, `_`, `-` and inner spaces, at most 100.
@@ -42,13 +53,29 @@ pub struct IntegrationCreate {
     /// Hold deliveries back, losing none; false when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
-    /// Prefixes of event types that it wants, at most 20.
+    /// What is announced to it; each once.
+    #[serde(default)]
+    #[schemars(length(max = MAX_EVENTS))]
+    pub events: Vec<AnnouncedType>,
+    /// Prefixes of journal types, of which it gets every event, announced or not; at most 20.
     #[serde(default)]
     #[schemars(length(max = 20))]
     pub journal_types: Vec<String>,
     /// Only events of this workspace and what lies below it; absent: of the whole tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_id: Option<WorkspaceId>,
+    /// Of `events`, only those about a stack that has all these labels; empty: all.
+    #[serde(default)]
+    #[schemars(extend("maxProperties" = MAX_LABELS, "propertyNames" = label_key()), inner(length(max = MAX_LABEL_VALUE_CHARS), regex(pattern = LINE_PATTERN)))]
+    pub stack_label_selector: BTreeMap<String, String>,
+    /// Of `events`, no end of a deployment or preview whose plan is proof that nothing changes; failures always. False
+    /// when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes_only: Option<bool>,
+    /// When `explore_findings_changed` reports: `<minute> <hour> * * <day-of-week>`, UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_SCHEDULE_CHARS))]
+    pub findings_digest_schedule: Option<String>,
     /// The provider's settings, not secret.
     #[serde(default)]
     pub provider_config: Map<String, Value>,
@@ -71,6 +98,10 @@ pub struct IntegrationPatch {
     /// Hold deliveries back or let them go.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
+    /// Replaces what is announced to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_EVENTS))]
+    pub events: Option<Vec<AnnouncedType>>,
     /// Replaces the prefixes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 20))]
@@ -79,6 +110,17 @@ pub struct IntegrationPatch {
     #[serde(default, deserialize_with = "crate::patch::nullable", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<WorkspaceId>")]
     pub workspace_id: Option<Option<WorkspaceId>>,
+    /// Replaces the labels that a stack must have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("maxProperties" = MAX_LABELS, "propertyNames" = label_key()), inner(inner(length(max = MAX_LABEL_VALUE_CHARS), regex(pattern = LINE_PATTERN))))]
+    pub stack_label_selector: Option<BTreeMap<String, String>>,
+    /// Whether what proves that nothing changes is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes_only: Option<bool>,
+    /// Replaces the schedule; null: no report.
+    #[serde(default, deserialize_with = "crate::patch::nullable", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", length(max = MAX_SCHEDULE_CHARS))]
+    pub findings_digest_schedule: Option<Option<String>>,
     /// Replaces the settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_config: Option<Map<String, Value>>,
@@ -103,10 +145,18 @@ pub struct IntegrationView {
     pub paused: bool,
     /// Why the server disabled it; null when it did not.
     pub disabled_reason: Option<String>,
-    /// Prefixes of event types that it wants.
+    /// What is announced to it, in canonical order.
+    pub events: Vec<AnnouncedType>,
+    /// Prefixes of journal types that it wants.
     pub journal_types: Vec<String>,
     /// Only events of this workspace and below.
     pub workspace_id: Option<WorkspaceId>,
+    /// The labels that a stack must have.
+    pub stack_label_selector: BTreeMap<String, String>,
+    /// Whether what proves that nothing changes is left out.
+    pub changes_only: bool,
+    /// When it is sent a report of findings.
+    pub findings_digest_schedule: Option<String>,
     /// The provider's settings.
     pub provider_config: Map<String, Value>,
     /// Whether secrets are stored.
@@ -143,9 +193,34 @@ pub struct Notification {
     pub labels: BTreeMap<String, String>,
     /// Where people can look; null when the server has no public address or no page for it.
     pub url: Option<String>,
-    /// The journal event, for `journal_event`.
+    /// The deployment, for its family.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deployment: Option<AnnouncedDeployment>,
+    /// The stack, for its family.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<AnnouncedStack>,
+    /// The decision, for its family.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<AnnouncedApproval>,
+    /// The task, for its family.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<AnnouncedTask>,
+    /// The dependent stack that was not started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dependent: Option<AnnouncedDependent>,
+    /// The report of findings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub findings: Option<AnnouncedFindings>,
+    /// The journal event, for `journal_event`. What is kept has it always, and CloudEvents are made of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<EventDetail>,
+}
+
+impl Notification {
+    /// What it announces; none: any event of the journal.
+    pub fn announced(&self) -> Option<AnnouncedType> {
+        self.event_type.parse().ok()
+    }
 }
 
 /// What a notification is about.

@@ -12,6 +12,7 @@ pub mod delivery;
 pub mod deployment;
 pub mod findings;
 pub mod lifecycle;
+pub mod links;
 pub mod payload;
 pub mod place;
 mod pointer;

@@ -7,8 +7,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use courant_api::Timestamp;
+use courant_api::announced::{AnnouncedDeployment, AnnouncedFindings, AnnouncedType};
+use courant_api::deployments::{DeploymentMode, FindingCounts, Origin, PlanSummary};
 use courant_api::event::Json;
 use courant_api::notify::{EventDetail, JOURNAL_EVENT, Notification, Subject};
+use courant_core::announce::{Told, sample};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -38,6 +41,12 @@ pub(crate) fn notification(event_type: &str, kind: &str, id: &str, name: &str, p
         subject: Subject { kind: kind.into(), id: id.into(), name: name.into() },
         labels: BTreeMap::new(),
         url: None,
+        deployment: None,
+        stack: None,
+        approval: None,
+        task: None,
+        dependent: None,
+        findings: None,
         event: Some(EventDetail {
             event_type: event_type.into(),
             schema_version: 1,
@@ -52,8 +61,109 @@ pub(crate) fn notification(event_type: &str, kind: &str, id: &str, name: &str, p
     }
 }
 
-/// Notifications that every provider renders.
+/// Notifications that every provider renders: of every announced type, in every variant, and of other events.
 pub(crate) fn samples() -> Vec<(&'static str, Notification)> {
+    let mut all = journal_samples();
+    all.extend(AnnouncedType::ALL.iter().map(|announced| (announced.as_str(), announced_sample(*announced))));
+    all.extend(variants());
+    all
+}
+
+/// An announced type as the catalogue's example has it.
+pub(crate) fn announced_sample(announced: AnnouncedType) -> Notification {
+    let generic = notification("a.b", "a", "a", "a", "{}");
+    let told = Told {
+        id: generic.id,
+        org_id: generic.org_id,
+        at: generic.occurred_at,
+        base_url: Some("https://courant.example.com"),
+    };
+    Notification { event_id: generic.event_id, sequence: generic.sequence, ..sample(told, announced) }
+}
+
+/// What the rendering of a type hangs on beside the type.
+fn variants() -> Vec<(&'static str, Notification)> {
+    use AnnouncedType as T;
+    let deployment = |announced, change: fn(&mut AnnouncedDeployment)| {
+        let mut notification = announced_sample(announced);
+        change(notification.deployment.as_mut().unwrap());
+        notification
+    };
+    fn plan(deployment: &mut AnnouncedDeployment) -> &mut PlanSummary {
+        deployment.plan_summary.as_mut().unwrap()
+    }
+    let counts = |cycles, orphans, duplicates| FindingCounts { cycles, orphans, duplicates };
+    let findings = |counts, previous, unchecked: &[&str]| {
+        let mut notification = announced_sample(T::ExploreFindingsChanged);
+        let unchecked = unchecked.iter().map(|check| (*check).to_owned()).collect();
+        notification.findings = Some(AnnouncedFindings { counts, previous, unchecked });
+        notification
+    };
+    let mut without_page = announced_sample(T::DeploymentAwaitingConfirmation);
+    without_page.url = None;
+    let mut dependent_without_page = announced_sample(T::DependentTriggerFailed);
+    dependent_without_page.url = None;
+    let mut gate = announced_sample(T::ApprovalRequested);
+    gate.approval.as_mut().unwrap().comment = Some("May it be renewed before Friday?".into());
+    let mut in_slack = announced_sample(T::ApprovalRejected);
+    let decided = in_slack.approval.as_mut().unwrap();
+    (decided.channel, decided.comment) = (Some("slack".into()), Some("Not before the audit".into()));
+    let mut blocked = announced_sample(T::TaskVerificationFailed);
+    let task = blocked.task.as_mut().unwrap();
+    (task.blocked, task.consecutive_failures, task.reason) = (Some(true), Some(3), Some("2 of 40 tests fail".into()));
+    let mut unreadable = announced_sample(T::DeploymentFailed);
+    unreadable.subject.name = "*a* <!channel> & <https://evil.example|click>\n```x``` \u{202e}~gone~".into();
+    let told = unreadable.deployment.as_mut().unwrap();
+    told.error = Some("<!here> *boom* &amp; `rm -rf`\n> quoted".into());
+    told.commit_message = Some("<@U0001> merged\nand more".into());
+    vec![
+        ("deployment_awaiting_without_page", without_page),
+        ("deployment_succeeded_plan_only", deployment(T::DeploymentSucceeded, |d| d.read_only = true)),
+        (
+            "deployment_succeeded_no_changes",
+            deployment(T::DeploymentSucceeded, |d| {
+                *plan(d) = PlanSummary {
+                    add: 0,
+                    change: 0,
+                    destroy: 0,
+                    has_changes: Some(false),
+                    complete: true,
+                    gap_reasons: Vec::new(),
+                };
+            }),
+        ),
+        (
+            "deployment_succeeded_incomplete",
+            deployment(T::DeploymentSucceeded, |d| {
+                let reasons = ["a module was not read", "the state is locked", "a module was not read"];
+                plan(d).complete = false;
+                plan(d).gap_reasons = reasons.map(str::to_owned).to_vec();
+            }),
+        ),
+        ("deployment_succeeded_without_plan", deployment(T::DeploymentSucceeded, |d| d.plan_summary = None)),
+        (
+            "command_succeeded",
+            deployment(T::DeploymentSucceeded, |d| (d.mode, d.plan_summary) = (DeploymentMode::Raw, None)),
+        ),
+        ("deployment_failed_runner_lost", deployment(T::DeploymentFailed, |d| d.error = Some("runner_lost".into()))),
+        (
+            "deployment_of_pull_request",
+            deployment(T::DeploymentSucceeded, |d| {
+                d.origin = Origin::PullRequest { number: 12, title: None, branch: Some("subnet".into()), url: None };
+            }),
+        ),
+        ("deployment_hostile", unreadable),
+        ("dependent_without_page", dependent_without_page),
+        ("approval_with_comment", gate),
+        ("approval_rejected_in_slack", in_slack),
+        ("task_blocked", blocked),
+        ("findings_first", findings(counts(Some(1), Some(0), 4), None, &[])),
+        ("findings_clean", findings(counts(Some(0), Some(0), 0), Some(counts(Some(1), Some(0), 0)), &[])),
+        ("findings_unknown", findings(counts(None, Some(0), 0), Some(counts(Some(2), Some(0), 0)), &["cycles"])),
+    ]
+}
+
+fn journal_samples() -> Vec<(&'static str, Notification)> {
     let with_url = Notification {
         url: Some("https://courant.example.com/orders/o_9?tab=items&from=slack|mail".into()),
         ..notification(

@@ -10,6 +10,7 @@ mod fields;
 mod outgoing;
 mod provider;
 mod slack;
+mod story;
 mod webhook;
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ pub mod policy;
 pub mod postgres;
 pub mod proxy;
 pub mod receiver;
+pub mod slack;
 pub mod wire;
 
 pub use backends::{Backends, Which};

@@ -8,6 +8,28 @@ use super::{Payload, event_types};
 use crate::approvals::ApprovalStatus;
 use crate::{ArtifactId, PrincipalId, RoleId, TaskId, Timestamp, WorkspaceId};
 
+/// What a decision is about, in words.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalSubject {
+    /// The task's number in the tenant.
+    pub task_public_id: Option<String>,
+    /// What the task is to do; redacted and cut.
+    pub task_title: Option<String>,
+    /// The artifact's name; redacted and cut.
+    pub artifact_name: Option<String>,
+}
+
+impl ApprovalSubject {
+    fn example() -> Self {
+        Self {
+            task_public_id: Some("TASK-000001".into()),
+            task_title: Some("Renew the certificate".into()),
+            artifact_name: None,
+        }
+    }
+}
+
 /// A decision that somebody has to take, as version 1 told it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -52,10 +74,9 @@ pub struct ApprovalRequested {
     pub gate: bool,
     /// The approval's workspace.
     pub workspace_id: Option<WorkspaceId>,
-    /// The task's number in the tenant.
-    pub task_public_id: Option<String>,
-    /// What the task is to do.
-    pub task_title: Option<String>,
+    /// What it is about, in words.
+    #[serde(flatten)]
+    pub subject: ApprovalSubject,
     /// Who requested it.
     pub requested_by: PrincipalId,
     /// What was said with it; redacted and cut.
@@ -71,8 +92,7 @@ impl Payload for ApprovalRequested {
             assigned_principal_id: None,
             gate: true,
             workspace_id: None,
-            task_public_id: Some("TASK-000001".into()),
-            task_title: Some("Renew the certificate".into()),
+            subject: ApprovalSubject::example(),
             requested_by: Uuid::nil().into(),
             comment: None,
         }
@@ -113,6 +133,9 @@ pub struct ApprovalDecided {
     pub comment: Option<String>,
     /// Through which channel it came; null: by a direct call.
     pub channel: Option<String>,
+    /// What it is about, in words.
+    #[serde(flatten)]
+    pub subject: ApprovalSubject,
 }
 
 impl Payload for ApprovalDecided {
@@ -124,6 +147,7 @@ impl Payload for ApprovalDecided {
             decision_by: Uuid::nil().into(),
             comment: None,
             channel: None,
+            subject: ApprovalSubject::example(),
         }
     }
 }
@@ -150,11 +174,18 @@ pub struct ApprovalCancelled {
     pub task_id: Option<TaskId>,
     /// Who cancelled it; null: the server.
     pub cancelled_by: Option<PrincipalId>,
+    /// What it was about, in words.
+    #[serde(flatten)]
+    pub subject: ApprovalSubject,
 }
 
 impl Payload for ApprovalCancelled {
     fn example() -> Self {
-        Self { task_id: Some(Uuid::nil().into()), cancelled_by: Some(Uuid::nil().into()) }
+        Self {
+            task_id: Some(Uuid::nil().into()),
+            cancelled_by: Some(Uuid::nil().into()),
+            subject: ApprovalSubject::example(),
+        }
     }
 }
 
@@ -170,6 +201,9 @@ pub struct ApprovalExpired {
     pub workspace_id: Option<WorkspaceId>,
     /// When its time was over.
     pub expired_at: Timestamp,
+    /// What it was about, in words.
+    #[serde(flatten)]
+    pub subject: ApprovalSubject,
 }
 
 impl Payload for ApprovalExpired {
@@ -179,6 +213,7 @@ impl Payload for ApprovalExpired {
             artifact_id: None,
             workspace_id: None,
             expired_at: Timestamp::from_micros(1_788_171_304_117_000),
+            subject: ApprovalSubject::example(),
         }
     }
 }

@@ -118,6 +118,8 @@ impl Payload for TaskClaimed {
 pub struct TaskCompleted {
     /// The task's number in the tenant.
     pub public_id: String,
+    /// What the task is to do; redacted and cut.
+    pub title: String,
     /// Where the task stands now.
     pub status: TaskStatus,
     /// What that means.
@@ -130,6 +132,7 @@ impl Payload for TaskCompleted {
     fn example() -> Self {
         Self {
             public_id: "TASK-000001".into(),
+            title: "Renew the certificate".into(),
             status: TaskStatus::Completed,
             system_status_category: TaskCategory::Done,
             version: 3,
@@ -171,6 +174,8 @@ impl Payload for VerificationStarted {
 pub struct VerificationFailed {
     /// The task's number in the tenant.
     pub public_id: String,
+    /// What the task is to do; redacted and cut.
+    pub title: String,
     /// The verification.
     pub verification_id: VerificationId,
     /// 1, 2, … in the task.
@@ -201,6 +206,7 @@ impl Payload for VerificationFailed {
     fn example() -> Self {
         Self {
             public_id: "TASK-000001".into(),
+            title: "Renew the certificate".into(),
             verification_id: Uuid::nil().into(),
             attempt: 1,
             trigger: "manual".into(),

@@ -42,14 +42,39 @@ fn shipped() -> Event {
 fn route(prefixes: &[&str]) -> Route {
     Route {
         integration_id: integration(1),
+        events: Vec::new(),
+        stack_labels: BTreeMap::new(),
+        changes_only: false,
         journal_types: prefixes.iter().map(|&prefix| prefix.to_owned()).collect(),
         workspace: None,
         created_seq: 0,
     }
 }
 
+fn matches(route: &Route, event: &Event) -> bool {
+    News::of(event).reaches(route).is_some()
+}
+
+fn notification(id: DeliveryId, event: &Event) -> Notification {
+    News::of(event).notification(id, As::Journal, Some("https://courant.example.com"))
+}
+
 fn name_of(payload: &str) -> String {
     notification(DeliveryId(Uuid::nil()), &event("a.b", "a", "the-id", payload)).subject.name
+}
+
+/// An event as the catalogue's example of what is announced so, with these fields changed.
+fn happened(announced: AnnouncedType, with: &serde_json::Value) -> Event {
+    let kind = courant_api::events::core_type(announced.event_type()).unwrap();
+    let mut payload = kind.current().example();
+    for (name, value) in with.as_object().unwrap() {
+        payload[name] = value.clone();
+    }
+    event(kind.name, kind.entity_type, "3fa85f64-5717-4562-b3fc-2c963f66afa6", &payload.to_string())
+}
+
+fn wants(events: &[AnnouncedType]) -> Route {
+    Route { events: events.to_vec(), ..route(&[]) }
 }
 
 #[test]
@@ -133,6 +158,145 @@ fn a_notification_carries_the_event_unchanged() {
     assert_eq!(detail.correlation_id.as_deref(), Some("correlation"));
     assert_eq!(detail.causation_id.as_deref(), Some("causation"));
     assert_eq!(detail.payload.text(), payload);
+}
+
+#[test]
+fn each_announced_type_reaches_who_wants_it_with_the_detail_of_its_family() {
+    let of_events = AnnouncedType::ALL.iter().filter(|t| **t != AnnouncedType::ExploreFindingsChanged);
+    for announced in of_events {
+        let event = happened(*announced, &json!({}));
+        let news = News::of(&event);
+        assert_eq!(news.reaches(&wants(AnnouncedType::ALL)), Some(As::Announced(*announced)));
+        let others: Vec<_> = AnnouncedType::ALL.iter().copied().filter(|other| other != announced).collect();
+        assert_eq!(news.reaches(&wants(&others)), None, "{announced}");
+        let by_prefix = route(&[event.event_type.as_str()]);
+        assert_eq!(news.reaches(&by_prefix), Some(As::Journal));
+        let both = Route { events: vec![*announced], ..by_prefix };
+        assert_eq!(news.reaches(&both), Some(As::Announced(*announced)), "one row, of the announced type");
+
+        let told = news.notification(DeliveryId(Uuid::nil()), As::Announced(*announced), Some("https://c.example.com"));
+        assert_eq!((told.event_type.as_str(), told.event_id), (announced.as_str(), Some(event.id)));
+        let details = [
+            ("deployment", told.deployment.is_some()),
+            ("stack", told.stack.is_some()),
+            ("approval", told.approval.is_some()),
+            ("task", told.task.is_some()),
+            ("dependent", told.dependent.is_some()),
+            ("findings", told.findings.is_some()),
+        ];
+        let family = announced.as_str().split('_').next().unwrap();
+        let family = if ["preview", "run", "pull"].contains(&family) { "deployment" } else { family };
+        let expected = details.map(|(name, _)| (name, name == family));
+        assert_eq!(details, expected, "{announced}");
+        assert_eq!(told.url.is_some(), family != "task", "{announced}");
+        assert_ne!(told.subject.name, event.entity_id, "{announced}: people know it by a name");
+        let plain = news.notification(DeliveryId(Uuid::nil()), As::Journal, None);
+        assert_eq!((plain.event_type.as_str(), plain.deployment, plain.url), ("journal_event", None, None));
+    }
+}
+
+#[test]
+fn labels_are_matched_by_superset_and_only_stacks_have_them() {
+    let labels = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    };
+    let reaches = |announced, selector: &[(&str, &str)], with: serde_json::Value| {
+        let route = Route { stack_labels: labels(selector), ..wants(AnnouncedType::ALL) };
+        News::of(&happened(announced, &with)).reaches(&route).is_some()
+    };
+    use AnnouncedType as T;
+    let has = json!({ "stackLabels": { "team": "a", "env": "prod" } });
+    for (selector, expected) in [
+        (&[][..], true),
+        (&[("team", "a")][..], true),
+        (&[("team", "a"), ("env", "prod")][..], true),
+        (&[("team", "b")][..], false),
+        (&[("team", "a"), ("tier", "1")][..], false),
+    ] {
+        assert_eq!(reaches(T::DeploymentFailed, selector, has.clone()), expected, "{selector:?}");
+        assert_eq!(reaches(T::DependentTriggerFailed, selector, has.clone()), expected, "{selector:?}");
+    }
+    assert!(reaches(T::StackUpdated, &[("team", "a")], json!({ "labels": { "team": "a" } })));
+    assert!(!reaches(T::ApprovalRequested, &[("team", "a")], has.clone()));
+    assert!(reaches(T::ApprovalRequested, &[], has));
+    // A prefix is asked for without labels.
+    let route = Route { stack_labels: labels(&[("team", "a")]), ..route(&["approval."]) };
+    assert_eq!(News::of(&happened(T::ApprovalRequested, &json!({}))).reaches(&route), Some(As::Journal));
+}
+
+#[test]
+fn only_proof_that_nothing_changes_keeps_an_end_from_those_who_want_changes() {
+    use AnnouncedType as T;
+    let reaches = |announced, plan: serde_json::Value| {
+        let route = Route { changes_only: true, ..wants(AnnouncedType::ALL) };
+        News::of(&happened(announced, &json!({ "planSummary": plan }))).reaches(&route).is_some()
+    };
+    let plan = |complete: bool, has_changes: serde_json::Value| {
+        let gaps: &[&str] = if complete { &[] } else { &["a module was not read"] };
+        json!({ "add": 0, "change": 0, "destroy": 0, "hasChanges": has_changes, "complete": complete, "gapReasons": gaps })
+    };
+    let proof = plan(true, json!(false));
+    for announced in AnnouncedType::ALL.iter().take(10) {
+        let is_failure = matches!(announced, T::DeploymentFailed | T::PreviewFailed);
+        assert_eq!(reaches(*announced, proof.clone()), is_failure, "{announced}");
+        for weak in [plan(true, json!(true)), plan(true, json!(null)), plan(false, json!(false)), json!(null)] {
+            assert!(reaches(*announced, weak), "{announced}");
+        }
+    }
+    for announced in [T::RunCommandExecuted, T::PullRequestPromoted, T::DependentTriggerFailed] {
+        assert!(reaches(announced, proof.clone()), "{announced}");
+    }
+    assert!(
+        News::of(&happened(T::StackUpdated, &json!({})))
+            .reaches(&Route { changes_only: true, ..wants(AnnouncedType::ALL) })
+            .is_some()
+    );
+}
+
+#[test]
+fn versions_from_before_are_announced_too() {
+    let old = courant_api::events::core_type("approval.approved").unwrap().versions[0].example();
+    let event = event("approval.approved", "approval", "a-1", &old.to_string());
+    let news = News::of(&event);
+    let told = news.notification(DeliveryId(Uuid::nil()), As::Announced(AnnouncedType::ApprovalApproved), None);
+    assert_eq!((told.subject.name.as_str(), told.approval.is_some()), ("a-1", true));
+}
+
+#[test]
+fn what_has_another_payload_than_its_type_is_told_only_by_its_prefix() {
+    let odd = event("deployment.failed", "deployment", "d-1", "{}");
+    assert_eq!(News::of(&odd).reaches(&wants(AnnouncedType::ALL)), None);
+    assert_eq!(News::of(&odd).reaches(&route(&["deployment."])), Some(As::Journal));
+}
+
+#[test]
+fn a_sample_is_what_its_type_looks_like() {
+    let told = Told {
+        id: DeliveryId(Uuid::from_u128(5)),
+        org_id: TenantId(Uuid::from_u128(6)),
+        at: Timestamp::from_micros(7),
+        base_url: Some("https://courant.example.com"),
+    };
+    for announced in AnnouncedType::ALL {
+        let sample = sample(told, *announced);
+        assert_eq!((sample.event_type.as_str(), sample.event_id, sample.sequence), (announced.as_str(), None, None));
+        assert_eq!(sample.event.as_ref().unwrap().event_type, announced.event_type());
+        let details = usize::from(sample.deployment.is_some())
+            + usize::from(sample.stack.is_some())
+            + usize::from(sample.approval.is_some())
+            + usize::from(sample.task.is_some())
+            + usize::from(sample.dependent.is_some())
+            + usize::from(sample.findings.is_some());
+        assert_eq!(details, 1, "{announced}");
+    }
+    let of = |prefixes: &[&str]| {
+        let prefixes: Vec<_> = prefixes.iter().map(|prefix| (*prefix).to_owned()).collect();
+        journal_sample(told, &prefixes).event.unwrap().event_type
+    };
+    assert_eq!(
+        (of(&["order."]), of(&["order.made"]), of(&["approval.req"])),
+        ("order.tested".into(), "order.made".into(), "approval.requested".into())
+    );
 }
 
 #[test]

@@ -4,7 +4,6 @@
 //! token anywhere but into the `Authorization` header.
 
 mod config;
-mod headline;
 mod judge;
 mod render;
 #[cfg(test)]

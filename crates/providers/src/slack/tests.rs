@@ -29,6 +29,18 @@ fn every_rendering_is_its_golden() {
 }
 
 #[test]
+fn every_rendering_is_two_blocks_within_slacks_limits() {
+    for case in cases() {
+        let request = golden::render(&Slack, &case, &auth());
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        assert_eq!(courant_testkit::slack::faults(&body), [""; 0], "{}", case.name);
+        let has_button = body.pointer("/attachments/0/blocks/0/accessory").is_some();
+        let asks = case.notification.event_type.ends_with("_awaiting_confirmation") && case.notification.url.is_some();
+        assert_eq!(has_button, asks, "{}", case.name);
+    }
+}
+
+#[test]
 fn the_token_travels_in_the_authorization_header_only() {
     for case in cases() {
         let request = golden::render(&Slack, &case, &auth());

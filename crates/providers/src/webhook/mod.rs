@@ -9,8 +9,11 @@ mod sign;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use courant_api::Timestamp;
 use courant_api::cloudevent::CloudEvent;
+use courant_api::notify::Notification;
 use courant_core::delivery::{Failure, FailureClass, Verdict};
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
 use serde_json::{Map, Value};
@@ -52,7 +55,7 @@ impl Provider for Webhook {
         let config = Config::read(r.config).map_err(|e| e.failure(FailureClass::Destination))?;
         let secret = secret(r.auth).map_err(|e| e.failure(FailureClass::Credential))?;
         let (body, content_type) = match config.format {
-            Format::Notification => (serde_json::to_vec(r.notification), "application/json"),
+            Format::Notification => (serde_json::to_vec(&body(r.notification)), "application/json"),
             Format::CloudEvent => {
                 let event = CloudEvent::from_notification(r.notification)
                     .ok_or_else(|| unsayable("no journal event to send as a CloudEvent"))?;
@@ -84,6 +87,14 @@ impl Provider for Webhook {
 
     fn judge(&self, response: &Response, now: Timestamp) -> Verdict {
         judge::judge(response, now)
+    }
+}
+
+/// The notification as it is sent: with one detail. The event behind an announced one is for CloudEvents alone.
+fn body(notification: &Notification) -> Cow<'_, Notification> {
+    match notification.announced() {
+        Some(_) => Cow::Owned(Notification { event: None, ..notification.clone() }),
+        None => Cow::Borrowed(notification),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The webhook provider as a whole: its goldens, its signature and its secret.
 
+use courant_api::announced::AnnouncedType;
 use serde_json::{Value, json};
 
 use super::*;
@@ -21,6 +22,17 @@ fn cases() -> Vec<Case> {
     cases.push(Case {
         name: "cloudevent",
         notification: generic(),
+        config: json!({ "url": URL, "format": "cloudevent" }),
+    });
+    cases.push(Case {
+        name: "cloudevent_announced",
+        notification: golden::announced_sample(AnnouncedType::DeploymentFailed),
+        config: json!({ "url": URL, "format": "cloudevent" }),
+    });
+    let report = golden::announced_sample(AnnouncedType::ExploreFindingsChanged);
+    cases.push(Case {
+        name: "cloudevent_report",
+        notification: Notification { event_id: None, sequence: None, ..report },
         config: json!({ "url": URL, "format": "cloudevent" }),
     });
     cases.push(Case {

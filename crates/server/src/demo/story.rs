@@ -295,12 +295,8 @@ fn integration(name: &str, provider: &str, wants: &str) -> IntegrationCreate {
     IntegrationCreate {
         name: name.into(),
         provider: provider.into(),
-        enabled: None,
-        paused: None,
         journal_types: vec![wants.into()],
-        workspace_id: None,
-        provider_config: Map::new(),
-        auth_config: Map::new(),
+        ..IntegrationCreate::default()
     }
 }
 

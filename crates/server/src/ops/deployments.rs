@@ -24,17 +24,18 @@ fn optional<T>(value: Option<&T>, check: impl FnOnce(&T) -> Checked) -> Checked 
     value.map_or(Ok(()), check)
 }
 
-fn labels(labels: &BTreeMap<String, String>) -> Checked {
+/// Labels in the field at this pointer.
+pub(super) fn labels(field: &str, labels: &BTreeMap<String, String>) -> Checked {
     if labels.len() > MAX_LABELS {
-        return Err(ApiError::invalid_field("/labels", &format!("must have at most {MAX_LABELS} labels")));
+        return Err(ApiError::invalid_field(field, &format!("must have at most {MAX_LABELS} labels")));
     }
     for (key, value) in labels {
         if !is_label_key(key) {
             let problem =
                 "a key has 1 to 63 letters, digits, '.', '_', '-' and '/', the first and last a letter or digit";
-            return Err(ApiError::invalid_field("/labels", problem));
+            return Err(ApiError::invalid_field(field, problem));
         }
-        text::line(&format!("/labels/{}", key.replace('/', "~1")), value, MAX_LABEL_VALUE_CHARS)?;
+        text::line(&format!("{field}/{}", key.replace('/', "~1")), value, MAX_LABEL_VALUE_CHARS)?;
     }
     Ok(())
 }
@@ -62,7 +63,7 @@ fn uri(pointer: &str, uri: &str) -> Checked {
 /// Creates a stack.
 pub async fn stack_create(app: &App, actor: Actor, body: StackCreate) -> Result<Changed<StackView>, ApiError> {
     text::name("/name", &body.name, MAX_NAME_CHARS)?;
-    labels(&body.labels)?;
+    labels("/labels", &body.labels)?;
     optional(body.repository.as_ref(), |value| text::name("/repository", value, MAX_PATH_CHARS))?;
     optional(body.path.as_ref(), |value| text::name("/path", value, MAX_PATH_CHARS))?;
     needs(&body.depends_on)?;
@@ -99,7 +100,7 @@ pub async fn stack_update(
     patch: StackPatch,
 ) -> Result<Changed<StackView>, ApiError> {
     optional(patch.name.as_ref(), |name| text::name("/name", name, MAX_NAME_CHARS))?;
-    optional(patch.labels.as_ref(), labels)?;
+    optional(patch.labels.as_ref(), |all| labels("/labels", all))?;
     let repository = patch.repository.as_ref().and_then(Option::as_ref);
     optional(repository, |value| text::name("/repository", value, MAX_PATH_CHARS))?;
     let path = patch.path.as_ref().and_then(Option::as_ref);

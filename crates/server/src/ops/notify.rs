@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 
+use courant_api::announced::AnnouncedType;
 use courant_api::filter::parse_prefixes;
 use courant_api::notify::{
     DeliveryStatus, DeliveryView, IntegrationCreate, IntegrationPatch, IntegrationView, RetryOutcome, RetryResult,
     is_integration_name,
 };
 use courant_api::{DeliveryId, IntegrationId, Permission, Resource, TenantId, WorkspaceId};
+use courant_cronspec::Schedule;
 use courant_providers::{ConfigError, Provider, provider};
 use courant_store::{Caller, Changed, Edit, Edited, Error, Integration, Page, PageKey};
 use serde_json::{Map, Value};
 
+use super::deployments::labels;
 use super::{Actor, decided, found_any, place, require, require_any};
 use crate::app::App;
 use crate::http::ApiError;
@@ -56,6 +59,16 @@ fn known_provider(name: &str) -> Result<&'static dyn Provider, Error> {
     })
 }
 
+fn check_schedule(schedule: &str) -> Result<(), Error> {
+    let parsed = schedule.parse::<Schedule>();
+    parsed.map(drop).map_err(|fault| invalid("/findingsDigestSchedule", fault.to_string()))
+}
+
+/// Each once, in canonical order.
+fn canonical(events: &[AnnouncedType]) -> Vec<AnnouncedType> {
+    AnnouncedType::ALL.iter().copied().filter(|announced| events.contains(announced)).collect()
+}
+
 /// What an integration tells about the journal, its saver must be able to read.
 fn reading(prefixes: &[String], workspace: Option<WorkspaceId>) -> Option<Resource> {
     (!prefixes.is_empty()).then(|| place(workspace))
@@ -91,6 +104,8 @@ pub async fn integration_create(
     check_name(&body.name)?;
     let provider = known_provider(&body.provider)?;
     check_prefixes(&body.journal_types)?;
+    labels("/stackLabelSelector", &body.stack_label_selector)?;
+    body.findings_digest_schedule.as_deref().map_or(Ok(()), check_schedule)?;
     provider.validate_config(&body.provider_config).map_err(|e| config_error("/providerConfig", &e))?;
     let (auth, generated) = provider.complete_auth_config(body.auth_config, random());
     provider.validate_auth_config(&auth).map_err(|e| config_error("/authConfig", &e))?;
@@ -100,20 +115,17 @@ pub async fn integration_create(
     }
     let (id, org, now) = (IntegrationId(new_id()), actor.caller.tenant_id, actor.change.now);
     let integration = Integration {
-        id,
-        name: body.name,
-        provider: body.provider,
         enabled: body.enabled.unwrap_or(true),
         paused: body.paused.unwrap_or(false),
-        disabled_reason: None,
+        events: canonical(&body.events),
+        stack_label_selector: body.stack_label_selector,
+        changes_only: body.changes_only.unwrap_or(false),
+        findings_digest_schedule: body.findings_digest_schedule,
         journal_types: body.journal_types,
         workspace_id: body.workspace_id,
         provider_config: body.provider_config,
         auth_sealed: seal(&app.ring, org, id, &auth)?,
-        saved_by: actor.caller.principal_id,
-        version: 1,
-        created_at: now,
-        updated_at: now,
+        ..Integration::new(id, body.name, body.provider, actor.caller.principal_id, now)
     };
     Ok(app.store.integration_create(actor.change, integration, generated).await?)
 }
@@ -146,6 +158,8 @@ pub async fn integration_update(
     // What can be judged without the row is, before anybody looks at it.
     patch.name.as_deref().map_or(Ok(()), check_name)?;
     patch.journal_types.as_deref().map_or(Ok(()), check_prefixes)?;
+    patch.stack_label_selector.as_ref().map_or(Ok(()), |all| labels("/stackLabelSelector", all))?;
+    patch.findings_digest_schedule.iter().flatten().try_for_each(|schedule| check_schedule(schedule))?;
     let ring = Arc::clone(&app.ring);
     let caller = actor.caller.clone();
     let edit: Edit = Arc::new(move |old| edited(&ring, &caller, old, &patch));
@@ -166,6 +180,16 @@ fn edited(ring: &KeyRing, caller: &Caller, old: &Integration, patch: &Integratio
         new.disabled_reason = None;
     }
     new.paused = patch.paused.unwrap_or(old.paused);
+    if let Some(events) = &patch.events {
+        new.events = canonical(events);
+    }
+    if let Some(labels) = &patch.stack_label_selector {
+        new.stack_label_selector.clone_from(labels);
+    }
+    new.changes_only = patch.changes_only.unwrap_or(old.changes_only);
+    if let Some(schedule) = &patch.findings_digest_schedule {
+        new.findings_digest_schedule.clone_from(schedule);
+    }
     if let Some(config) = &patch.provider_config {
         provider.validate_config(config).map_err(|e| config_error("/providerConfig", &e))?;
         new.provider_config.clone_from(config);

@@ -63,7 +63,7 @@ impl Sink<Event, Place> for Outbox {
         let app = &self.0;
         let Some(from) = from else { return Ok(Applied::Stale) };
         let announced = loop {
-            match app.store.announce(*from, batch.next, batch.items.clone(), clock::now()).await {
+            match app.store.announce(*from, batch.next, batch.items.clone(), app.base_url.clone(), clock::now()).await {
                 // What may be told hangs on somebody else's word. Without it nothing moves, and this is tried again.
                 Err(Error::Undecided(questions)) => {
                     app.decide(questions).await.map_err(|refusal| Error::Unavailable(refusal.to_string()))?;

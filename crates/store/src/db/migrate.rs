@@ -33,6 +33,7 @@ migrations! {
     7 "0007_work";
     8 "0008_deployments";
     9 "0009_ends";
+    10 "0010_announced";
 }
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS schema_migration \

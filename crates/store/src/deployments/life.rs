@@ -12,6 +12,7 @@ use courant_api::events::deployments::{
 };
 use courant_api::{DeploymentId, Permission, StackId, TenantId, WorkspaceId};
 use courant_core::deployment::{self, STACK_DELETED, SUPERSEDED, State, Told, Wish};
+use courant_core::links;
 use courant_core::place::Lies;
 use uuid::Uuid;
 
@@ -169,7 +170,7 @@ async fn start_dependents(tx: &mut Tx, change: &Change, parent: &Deployment, sta
 /// A deployment that has just begun; its page is ours, if people can find that.
 fn fresh(change: &Change, stack_id: StackId, state: State, origin: Origin) -> Deployment {
     let id: DeploymentId = fresh_id().into();
-    let page = |base: &std::sync::Arc<str>| format!("{base}/orgs/{}/deployments/{id}", change.tenant_id);
+    let page = |base: &std::sync::Arc<str>| links::of(base, change.tenant_id, "deployments", id);
     Deployment {
         id,
         stack_id,

@@ -3,13 +3,16 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use courant_api::{Event, Permission, PrincipalId, TenantId, Timestamp, WorkspaceId};
-use courant_core::announce::{Route, matches, notification};
+use courant_core::announce::{News, Route};
+
+use serde::de::DeserializeOwned;
 
 use crate::access::{Unknown, grants, place};
 use crate::change::{fresh_id, to_json};
-use crate::db::{Tx, Value, params, statements};
+use crate::db::{Row, Tx, Value, params, statements};
 use crate::journal::Position;
 use crate::{Authority, Error, Rights, Store};
 
@@ -21,11 +24,12 @@ statements! { "announce":
     INCARNATION = "SELECT incarnation FROM journal";
     POSITION_LOCK = "SELECT seq FROM consumer_position WHERE name = $1 {for update}";
     POSITION_MOVE = "UPDATE consumer_position SET seq = $2, updated_at = $3 WHERE name = $1";
-    ROUTES = "SELECT i.id, i.tenant_id, i.journal_types, i.workspace_id, i.saved_by, p.status, coalesce(e.seq, 0)
+    ROUTES = "SELECT i.id, i.tenant_id, i.journal_types, i.workspace_id, i.saved_by, p.status, coalesce(e.seq, 0),
+            i.events, i.stack_labels, i.changes_only
         FROM integration i
         JOIN principal p ON p.tenant_id = i.tenant_id AND p.id = i.saved_by
         LEFT JOIN event e ON e.tenant_id = i.tenant_id AND e.id = i.created_event_id
-        WHERE i.enabled AND i.journal_types <> '[]' AND i.tenant_id IN {uuids $1} ORDER BY i.id";
+        WHERE i.enabled AND (i.journal_types <> '[]' OR i.events <> '[]') AND i.tenant_id IN {uuids $1} ORDER BY i.id";
     SUBTREE = "WITH RECURSIVE subtree(id) AS (
             SELECT w.id FROM workspace w WHERE w.tenant_id = $1 AND w.id = $2
             UNION
@@ -63,7 +67,7 @@ pub enum Announced {
     Moved {
         /// How many.
         deliveries: u64,
-        /// Integrations that were told nothing, because who saved them may not read events any more.
+        /// Integrations that were told nothing of the journal, because who saved them may not read events any more.
         withheld: u64,
     },
     /// Another server moved the position meanwhile, or the journal was replaced; nothing was done.
@@ -89,16 +93,18 @@ impl Store {
         place.await
     }
 
-    /// Queues what a page of events announces and moves the announcer from `from` to `next`.
+    /// Queues what a page of events announces and moves the announcer from `from` to `next`. `base_url` is where people find
+    /// this server.
     pub async fn announce(
         &self,
         from: Place,
         next: Place,
         events: Vec<Event>,
+        base_url: Option<Arc<str>>,
         now: Timestamp,
     ) -> Result<Announced, Error> {
-        let authority = self.authority.clone();
-        let done = self.db.write((from, next, events, now, authority), |tx, (from, next, events, now, authority)| {
+        let input = (from, next, events, base_url, now, self.authority.clone());
+        let done = self.db.write(input, |tx, (from, next, events, base_url, now, authority)| {
             Box::pin(async move {
                 let stands: Position = tx.query_one(&POSITION_LOCK, params![ANNOUNCER]).await?.get(0)?;
                 // A page of a journal that was replaced meanwhile says nothing about the one that is written here.
@@ -106,7 +112,7 @@ impl Store {
                 if stands != from.seq || [from.incarnation, next.incarnation] != [journal; 2] {
                     return Ok(Announced::Stale);
                 }
-                let (deliveries, withheld) = enqueue(tx, events, authority, *now).await?;
+                let (deliveries, withheld) = enqueue(tx, events, base_url.as_deref(), authority, *now).await?;
                 tx.execute(&POSITION_MOVE, params![ANNOUNCER, next.seq, *now]).await?;
                 Ok(Announced::Moved { deliveries, withheld })
             })
@@ -115,12 +121,21 @@ impl Store {
     }
 }
 
-async fn enqueue(tx: &mut Tx, events: &[Event], authority: &Authority, now: Timestamp) -> Result<(u64, u64), Error> {
+async fn enqueue(
+    tx: &mut Tx,
+    events: &[Event],
+    base_url: Option<&str>,
+    authority: &Authority,
+    now: Timestamp,
+) -> Result<(u64, u64), Error> {
     let (routes, withheld) = routes(tx, events, authority).await?;
     let mut rows: Vec<Vec<Value>> = Vec::new();
     for event in events {
-        for route in routes.get(&event.tenant_id).into_iter().flatten().filter(|route| matches(route, event)) {
-            let notification = notification(fresh_id().into(), event);
+        let Some(routes) = routes.get(&event.tenant_id) else { continue };
+        let news = News::of(event);
+        for route in routes {
+            let Some(heard_as) = news.reaches(route) else { continue };
+            let notification = news.notification(fresh_id().into(), heard_as, base_url);
             rows.push(
                 params![
                     notification.id,
@@ -157,32 +172,44 @@ async fn routes(
     let mut withheld = 0;
     let (mut savers, mut unknown) = (Savers::new(), Unknown::default());
     for row in tx.query(&ROUTES, params![tenants.into_iter().collect::<Vec<_>>()]).await? {
+        let mut route = route(&row)?;
         let (tenant, workspace): (TenantId, Option<WorkspaceId>) = (row.get(1)?, row.get(3)?);
-        let active = row.get::<String>(5)? == "active";
-        let may_read = active && {
-            let answer = saver_may_read(tx, &mut savers, authority, (tenant, row.get(4)?), workspace).await;
-            unknown.note(answer)?
-        };
-        if !may_read {
-            let id: courant_api::IntegrationId = row.get(0)?;
-            tracing::warn!(integration.id = %id, "told nothing: the principal who saved it may not read events");
-            withheld += 1;
-            continue;
-        }
-        let scope = match workspace {
-            None => None,
-            Some(root) => {
-                let rows = tx.query(&SUBTREE, params![tenant, root]).await?;
-                Some(rows.iter().map(|row| row.get(0)).collect::<Result<HashSet<WorkspaceId>, _>>()?)
+        if !route.journal_types.is_empty() {
+            let may_read = row.get::<String>(5)? == "active" && {
+                let answer = saver_may_read(tx, &mut savers, authority, (tenant, row.get(4)?), workspace).await;
+                unknown.note(answer)?
+            };
+            if !may_read {
+                let id = route.integration_id;
+                tracing::warn!(integration.id = %id, "told nothing of the journal: the principal who saved it may not read events");
+                withheld += 1;
+                route.journal_types.clear();
             }
-        };
-        let journal_types = serde_json::from_str(&row.get::<String>(2)?)
-            .map_err(|_| Error::Corrupt("integration.journal_types".into()))?;
-        let route = Route { integration_id: row.get(0)?, journal_types, workspace: scope, created_seq: row.get(6)? };
+        }
+        if let Some(root) = workspace {
+            let rows = tx.query(&SUBTREE, params![tenant, root]).await?;
+            route.workspace = Some(rows.iter().map(|row| row.get(0)).collect::<Result<HashSet<WorkspaceId>, _>>()?);
+        }
         routes.entry(tenant).or_default().push(route);
     }
     unknown.settled()?;
     Ok((routes, withheld))
+}
+
+/// A row without what its workspace stands for.
+fn route(row: &Row) -> Result<Route, Error> {
+    fn json<T: DeserializeOwned>(row: &Row, column: usize, name: &str) -> Result<T, Error> {
+        serde_json::from_str(&row.get::<String>(column)?).map_err(|_| Error::Corrupt(format!("integration.{name}")))
+    }
+    Ok(Route {
+        integration_id: row.get(0)?,
+        events: json(row, 7, "events")?,
+        stack_labels: json(row, 8, "stack_labels")?,
+        changes_only: row.get(9)?,
+        journal_types: json(row, 2, "journal_types")?,
+        workspace: None,
+        created_seq: row.get(6)?,
+    })
 }
 
 type Savers = HashMap<(TenantId, PrincipalId), Rights>;

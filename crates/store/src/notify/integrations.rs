@@ -1,8 +1,10 @@
 //! Integrations. Their rights hang on their name, so each is judged on the row: one that the caller may not touch is
 //! answered exactly as one that is not there.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use courant_api::announced::AnnouncedType;
 use courant_api::events::notify::{
     INTEGRATION_CREATED, INTEGRATION_DELETED, INTEGRATION_DISABLED, INTEGRATION_UPDATED, IntegrationChange,
     IntegrationDeleted,
@@ -33,7 +35,15 @@ pub struct Integration {
     pub paused: bool,
     /// Why the server disabled it.
     pub disabled_reason: Option<String>,
-    /// Prefixes of the types it wants.
+    /// What is announced to it, in canonical order.
+    pub events: Vec<AnnouncedType>,
+    /// Of that, only what is about a stack with these labels.
+    pub stack_label_selector: BTreeMap<String, String>,
+    /// Of that, nothing whose plan proves that nothing changes.
+    pub changes_only: bool,
+    /// When it is sent a report of findings.
+    pub findings_digest_schedule: Option<String>,
+    /// Prefixes of the journal types it wants.
     pub journal_types: Vec<String>,
     /// Only this workspace and below.
     pub workspace_id: Option<WorkspaceId>,
@@ -49,6 +59,8 @@ pub struct Integration {
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
+    /// When a person last changed it: from then on it waits for its first report.
+    pub edited_at: Timestamp,
 }
 
 /// The new state of an integration.
@@ -72,27 +84,55 @@ pub type Edit = Arc<dyn Fn(&Integration) -> Result<Edited, Error> + Send + Sync>
 macro_rules! columns {
     () => {
         "i.id, i.name, i.provider, i.enabled, i.paused, i.disabled_reason, i.journal_types, i.workspace_id, \
-         i.provider_config, i.auth_sealed, i.saved_by, i.version, i.created_at, i.updated_at"
+         i.provider_config, i.auth_sealed, i.saved_by, i.version, i.created_at, i.updated_at, i.events, i.stack_labels, \
+         i.changes_only, i.digest_schedule, i.edited_at"
     };
 }
 
 statements! { "integrations":
     INSERT = "INSERT INTO integration (id, tenant_id, name, provider, enabled, paused, disabled_reason, journal_types,
-            workspace_id, provider_config, auth_sealed, saved_by, version, created_at, updated_at, created_event_id)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
+            workspace_id, provider_config, auth_sealed, saved_by, version, created_at, updated_at, created_event_id, events,
+            stack_labels, changes_only, digest_schedule, edited_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $14)";
     GET = concat!("SELECT ", columns!(), " FROM integration i WHERE i.tenant_id = $1 AND i.id = $2");
     LOCK = concat!("SELECT ", columns!(), " FROM integration i WHERE i.tenant_id = $1 AND i.id = $2 {for update}");
     LIST = concat!("SELECT ", columns!(), " FROM integration i WHERE i.tenant_id = $1 AND i.id < $2
         ORDER BY i.id DESC LIMIT $3");
     BY_IDS = concat!("SELECT ", columns!(), " FROM integration i WHERE i.id IN {uuids $1}");
     UPDATE = "UPDATE integration SET name = $3, enabled = $4, paused = $5, disabled_reason = $6, journal_types = $7,
-            workspace_id = $8, provider_config = $9, auth_sealed = $10, saved_by = $11, version = $12, updated_at = $13
+            workspace_id = $8, provider_config = $9, auth_sealed = $10, saved_by = $11, version = $12, updated_at = $13,
+            events = $14, stack_labels = $15, changes_only = $16, digest_schedule = $17, edited_at = $18
         WHERE tenant_id = $1 AND id = $2";
     DELETE_DELIVERIES = "DELETE FROM delivery WHERE tenant_id = $1 AND integration_id = $2";
     DELETE = "DELETE FROM integration WHERE tenant_id = $1 AND id = $2";
 }
 
 impl Integration {
+    /// A new one that is on and wants nothing yet.
+    pub fn new(id: IntegrationId, name: String, provider: String, saved_by: PrincipalId, now: Timestamp) -> Self {
+        Self {
+            id,
+            name,
+            provider,
+            enabled: true,
+            paused: false,
+            disabled_reason: None,
+            events: Vec::new(),
+            stack_label_selector: BTreeMap::new(),
+            changes_only: false,
+            findings_digest_schedule: None,
+            journal_types: Vec::new(),
+            workspace_id: None,
+            provider_config: Map::new(),
+            auth_sealed: None,
+            saved_by,
+            version: 1,
+            created_at: now,
+            updated_at: now,
+            edited_at: now,
+        }
+    }
+
     pub(super) fn read(row: &Row) -> Result<Self, Error> {
         let corrupt = |what: &str| Error::Corrupt(format!("integration.{what}"));
         Ok(Self {
@@ -110,6 +150,11 @@ impl Integration {
             version: row.get(11)?,
             created_at: row.get(12)?,
             updated_at: row.get(13)?,
+            events: serde_json::from_str(&row.get::<String>(14)?).map_err(|_| corrupt("events"))?,
+            stack_label_selector: serde_json::from_str(&row.get::<String>(15)?).map_err(|_| corrupt("stack_labels"))?,
+            changes_only: row.get(16)?,
+            findings_digest_schedule: row.get(17)?,
+            edited_at: row.get(18)?,
         })
     }
 
@@ -122,8 +167,12 @@ impl Integration {
             enabled: self.enabled,
             paused: self.paused,
             disabled_reason: self.disabled_reason.clone(),
+            events: self.events.clone(),
             journal_types: self.journal_types.clone(),
             workspace_id: self.workspace_id,
+            stack_label_selector: self.stack_label_selector.clone(),
+            changes_only: self.changes_only,
+            findings_digest_schedule: self.findings_digest_schedule.clone(),
             provider_config: self.provider_config.clone(),
             has_auth_config: self.auth_sealed.is_some(),
             version: self.version,
@@ -143,6 +192,10 @@ impl Integration {
             ("name", self.name != new.name),
             ("enabled", self.enabled != new.enabled),
             ("paused", self.paused != new.paused),
+            ("events", self.events != new.events),
+            ("stackLabelSelector", self.stack_label_selector != new.stack_label_selector),
+            ("changesOnly", self.changes_only != new.changes_only),
+            ("findingsDigestSchedule", self.findings_digest_schedule != new.findings_digest_schedule),
             ("journalTypes", self.journal_types != new.journal_types),
             ("workspaceId", self.workspace_id != new.workspace_id),
             ("providerConfig", self.provider_config != new.provider_config),
@@ -178,7 +231,12 @@ pub(super) async fn save(tx: &mut Tx, tenant: TenantId, i: &Integration) -> Resu
         i.auth_sealed.as_deref(),
         i.saved_by,
         i.version,
-        i.updated_at
+        i.updated_at,
+        to_json(&i.events)?,
+        to_json(&i.stack_label_selector)?,
+        i.changes_only,
+        i.findings_digest_schedule.as_deref(),
+        i.edited_at
     ];
     tx.execute(&UPDATE, row).await.map(|_| ()).map_err(|e| e.unique_means(NAME_TAKEN))
 }
@@ -221,7 +279,11 @@ impl Store {
                         new.version,
                         new.created_at,
                         new.updated_at,
-                        created.id
+                        created.id,
+                        to_json(&new.events)?,
+                        to_json(&new.stack_label_selector)?,
+                        new.changes_only,
+                        new.findings_digest_schedule.as_deref()
                     ];
                     tx.execute(&INSERT, row).await.map_err(|e| e.unique_means(NAME_TAKEN))?;
                     tx.append(created);
@@ -306,6 +368,7 @@ impl Store {
                     }
                     new.version += 1;
                     new.updated_at = change.now;
+                    new.edited_at = change.now;
                     save(tx, change.tenant_id, &new).await?;
                     let kind = if old.enabled && !new.enabled { &INTEGRATION_DISABLED } else { &INTEGRATION_UPDATED };
                     let payload = IntegrationChange { name: new.name.clone(), provider: new.provider.clone(), changes };

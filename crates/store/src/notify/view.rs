@@ -1,7 +1,7 @@
 //! What operators see of the outbox, and the retry.
 
 use courant_api::notify::{DeliveryStatus, DeliveryView, RetryOutcome, RetryResult, Subject};
-use courant_api::{DeliveryId, Permission, Resource};
+use courant_api::{DeliveryId, DeploymentId, Permission, Resource, StackId};
 use courant_core::delivery::requeue;
 use serde::Deserialize;
 use uuid::Uuid;
@@ -29,11 +29,36 @@ const ABSENT: Error = Error::NotFound("notification delivery");
 #[derive(Deserialize)]
 struct Shown {
     subject: Subject,
+    #[serde(default)]
+    deployment: Option<OfStack>,
+    #[serde(default)]
+    dependent: Option<OfStack>,
+}
+
+/// The deployment and the stack that a detail is about.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OfStack {
+    deployment_id: DeploymentId,
+    stack_id: StackId,
+    stack_name: String,
+}
+
+impl Shown {
+    /// Which deployment, and of which stack by id and name.
+    fn of_stack(&self) -> (Option<String>, Option<String>, Option<String>) {
+        match self.deployment.as_ref().or(self.dependent.as_ref()) {
+            Some(of) => (Some(of.deployment_id.to_string()), Some(of.stack_id.to_string()), Some(of.stack_name.clone())),
+            None if self.subject.kind == "stack" => (None, Some(self.subject.id.clone()), Some(self.subject.name.clone())),
+            None => (None, None, None),
+        }
+    }
 }
 
 fn view(row: &Row) -> Result<DeliveryView, Error> {
     let corrupt = |what: &str| Error::Corrupt(format!("delivery.{what}"));
     let payload: Shown = serde_json::from_str(&row.get::<String>(9)?).map_err(|_| corrupt("payload"))?;
+    let (deployment_id, stack_id, stack_name) = payload.of_stack();
     Ok(DeliveryView {
         id: row.get(0)?,
         integration_id: row.get(1)?,
@@ -44,9 +69,9 @@ fn view(row: &Row) -> Result<DeliveryView, Error> {
         last_error: row.get(6)?,
         run_at: row.get(7)?,
         created_at: row.get(8)?,
-        deployment_id: None,
-        stack_id: None,
-        stack_name: None,
+        deployment_id,
+        stack_id,
+        stack_name,
         subject: payload.subject,
     })
 }

@@ -5,9 +5,8 @@
 use courant_api::approvals::{ApprovalDecide, ApprovalRequest, ApprovalStatus, ApprovalView};
 use courant_api::events::approvals::{
     APPROVAL_APPROVED, APPROVAL_CANCELLED, APPROVAL_EXPIRED, APPROVAL_REJECTED, APPROVAL_REQUESTED, ApprovalCancelled,
-    ApprovalDecided, ApprovalExpired, ApprovalRequested,
+    ApprovalDecided, ApprovalExpired, ApprovalRequested, ApprovalSubject,
 };
-use courant_api::work::TaskView;
 use courant_api::{ApprovalId, Permission, PrincipalId, RoleId, TaskId, TenantId, Timestamp, WorkspaceId};
 use courant_core::lifecycle::{self, ApprovalWish};
 use courant_core::place::Lies;
@@ -119,23 +118,30 @@ pub(super) async fn lock(tx: &mut Tx, tenant: TenantId, id: ApprovalId) -> Resul
     view(&tx.query_opt(&LOCK, params![tenant, id]).await?.ok_or(ABSENT)?)
 }
 
-/// What a request is about: where it lies, and the task, locked, if it is one.
-async fn subject(
-    tx: &mut Tx,
-    change: &Change,
-    new: &ApprovalRequest,
-) -> Result<(Option<WorkspaceId>, Option<TaskView>), Error> {
+/// Where that lies which a request is about; a task is locked.
+async fn subject(tx: &mut Tx, change: &Change, new: &ApprovalRequest) -> Result<Option<WorkspaceId>, Error> {
     match (new.task_id, new.artifact_id) {
-        (Some(task), None) => {
-            let task = tasks::lock(tx, change.tenant_id, task).await?;
-            Ok((task.workspace_id, Some(task)))
-        }
-        (None, Some(artifact)) => Ok((resources::artifact(tx, change.tenant_id, artifact).await?.1, None)),
+        (Some(task), None) => Ok(tasks::lock(tx, change.tenant_id, task).await?.workspace_id),
+        (None, Some(artifact)) => Ok(resources::artifact(tx, change.tenant_id, artifact).await?.1),
         _ => Err(Error::Invalid {
             field: "/taskId".into(),
             message: "or else artifactId must be given: exactly one of them".into(),
         }),
     }
+}
+
+/// What an approval is about, in the words of now.
+async fn in_words(tx: &mut Tx, tenant: TenantId, approval: &ApprovalView) -> Result<ApprovalSubject, Error> {
+    let mut subject = ApprovalSubject::default();
+    if let Some(task) = approval.task_id {
+        let task = tasks::get(tx, tenant, task).await?;
+        subject.task_title = Some(told(&task.title));
+        subject.task_public_id = Some(task.public_id);
+    }
+    if let Some(artifact) = approval.artifact_id {
+        subject.artifact_name = Some(told(&resources::artifact(tx, tenant, artifact).await?.0.name));
+    }
+    Ok(subject)
 }
 
 /// Whether this principal is one to decide it: the one it names, or a holder of its role where it lies, by the rule that lists
@@ -190,7 +196,7 @@ impl Store {
         self.db
             .change(change, new, |tx, (change, new)| {
                 Box::pin(async move {
-                    let (workspace_id, task) = subject(tx, change, new).await?;
+                    let workspace_id = subject(tx, change, new).await?;
                     guard(tx, change, Permission::ApprovalsRequest, &place(workspace_id)).await?;
                     if let Some(role) = new.required_role_id {
                         roles::exists(tx, change.tenant_id, role).await?;
@@ -241,8 +247,7 @@ impl Store {
                         assigned_principal_id: approval.assigned_principal_id,
                         gate: approval.gate,
                         workspace_id: approval.workspace_id,
-                        task_public_id: task.as_ref().map(|task| task.public_id.clone()),
-                        task_title: task.as_ref().map(|task| told(&task.title)),
+                        subject: in_words(tx, change.tenant_id, &approval).await?,
                         requested_by: approval.requested_by,
                         comment: approval.comment.as_deref().map(told),
                     };
@@ -368,6 +373,7 @@ impl Store {
                         decision_by: me,
                         comment: approval.decision_comment.as_deref().map(told),
                         channel: approval.channel.clone(),
+                        subject: in_words(tx, change.tenant_id, &approval).await?,
                     };
                     tx.append(change.event(kind, approval.id, Lies::own(approval.workspace_id), &payload)?);
                     Ok(approval)
@@ -393,7 +399,8 @@ impl Store {
                     let me = change.actor()?;
                     approval.decision_by = Some(me);
                     end(tx, change, &mut approval, ApprovalWish::Cancel).await?;
-                    let payload = ApprovalCancelled { task_id: approval.task_id, cancelled_by: Some(me) };
+                    let subject = in_words(tx, change.tenant_id, &approval).await?;
+                    let payload = ApprovalCancelled { task_id: approval.task_id, cancelled_by: Some(me), subject };
                     tx.append(change.event(
                         &APPROVAL_CANCELLED,
                         approval.id,
@@ -434,6 +441,7 @@ impl Store {
                         artifact_id: approval.artifact_id,
                         workspace_id: approval.workspace_id,
                         expired_at,
+                        subject: in_words(tx, change.tenant_id, &approval).await?,
                     };
                     tx.append(change.event(
                         &APPROVAL_EXPIRED,

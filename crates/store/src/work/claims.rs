@@ -131,6 +131,7 @@ pub(super) async fn complete(
     }
     let payload = TaskCompleted {
         public_id: task.public_id.clone(),
+        title: told(&task.title),
         status: task.status,
         system_status_category: task.system_status_category,
         version: task.version,

@@ -261,6 +261,7 @@ async fn failed(
     tasks::save(tx, change, task).await?;
     let payload = VerificationFailed {
         public_id: task.public_id.clone(),
+        title: told(&task.title),
         verification_id: verification.id,
         attempt: verification.attempt,
         trigger: told(&verification.trigger),

@@ -66,10 +66,10 @@ async fn a_position_that_moved_meanwhile_makes_a_page_stale(world: World) {
     world.append(&tenant, vec![draft("task.made", "1")]).await;
     let from = world.store.announcer_place().await.unwrap();
     let page = world.store.journal_scan(from.seq, 100).await.unwrap();
-    let announce = async || world.store.announce(from, place(&page), page.events.clone(), at(1)).await.unwrap();
+    let announce = async || world.store.announce(from, place(&page), page.events.clone(), None, at(1)).await.unwrap();
     // A page of a journal that was replaced meanwhile.
     let elsewhere = Place { incarnation: from.incarnation + 1, ..place(&page) };
-    let refused = world.store.announce(from, elsewhere, page.events.clone(), at(1)).await.unwrap();
+    let refused = world.store.announce(from, elsewhere, page.events.clone(), None, at(1)).await.unwrap();
     assert_eq!(refused, Announced::Stale);
     assert_eq!(announce().await, Announced::Moved { deliveries: 1, withheld: 0 });
     assert_eq!(announce().await, Announced::Stale);
@@ -90,7 +90,7 @@ async fn of_servers_that_announce_at_once_one_moves_the_position(world: World) {
         let (start, page) = (Arc::clone(&start), page.clone());
         tasks.spawn(async move {
             start.wait().await;
-            store.announce(from, place(&page), page.events, at(1)).await.unwrap()
+            store.announce(from, place(&page), page.events, None, at(1)).await.unwrap()
         });
     }
     let outcomes = tasks.join_all().await;

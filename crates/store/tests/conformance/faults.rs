@@ -111,7 +111,7 @@ async fn announcing_is_whole_or_not_at_all(world: World) {
     let page = world.store.journal_scan(from.seq, 1000).await.unwrap();
     let announce = |store: Arc<Store>| {
         let (to, events) = (place(&page), page.events.clone());
-        async move { store.announce(from, to, events, at(5)).await.map(|_| ()) }.boxed()
+        async move { store.announce(from, to, events, None, at(5)).await.map(|_| ()) }.boxed()
     };
     faulty.make("announcing", announce).await;
 }

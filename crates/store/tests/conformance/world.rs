@@ -246,7 +246,7 @@ impl World {
         let from = self.store.announcer_place().await.unwrap();
         let page = self.store.journal_scan(from.seq, 1000).await.unwrap();
         assert!(!page.has_more);
-        match self.store.announce(from, place(&page), page.events, now).await.unwrap() {
+        match self.store.announce(from, place(&page), page.events, None, now).await.unwrap() {
             Announced::Moved { deliveries, .. } => deliveries,
             Announced::Stale => panic!("somebody else announces here"),
         }
@@ -285,20 +285,8 @@ impl Tenant {
     /// An integration that wants events of these prefixes.
     pub fn integration(&self, name: &str, prefixes: &[&str]) -> Integration {
         Integration {
-            id: IntegrationId(fresh(name)),
-            name: name.into(),
-            provider: "webhook".into(),
-            enabled: true,
-            paused: false,
-            disabled_reason: None,
             journal_types: prefixes.iter().map(|p| (*p).to_owned()).collect(),
-            workspace_id: None,
-            provider_config: serde_json::Map::new(),
-            auth_sealed: None,
-            saved_by: self.admin,
-            version: 1,
-            created_at: at(0),
-            updated_at: at(0),
+            ..Integration::new(IntegrationId(fresh(name)), name.into(), "webhook".into(), self.admin, at(0))
         }
     }
 }

@@ -140,12 +140,11 @@ impl Org {
         let body = IntegrationCreate {
             name: provider.into(),
             provider: provider.into(),
-            enabled: None,
             paused: Some(paused),
             journal_types: vec!["order.".into()],
-            workspace_id: None,
             provider_config: serde_json::from_value(config).unwrap(),
             auth_config: serde_json::from_value(auth).unwrap(),
+            ..IntegrationCreate::default()
         };
         self.at(server).create_integration(self.id, &body).await.unwrap()
     }
