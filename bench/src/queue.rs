@@ -29,11 +29,8 @@ impl Client for Queue {
     async fn call(&mut self) -> Result<u64> {
         let claim =
             self.store.delivery_claim(self.server, clock::now(), BATCH, courant_store::Lanes::default()).await?;
-        let marks: Vec<Mark> = claim
-            .deliveries
-            .iter()
-            .map(|d| Mark { id: d.id, claim_token: d.claim_token, outcome: Outcome::Sent })
-            .collect();
+        let marks: Vec<Mark> =
+            claim.deliveries.iter().map(|d| Mark { attempt: d.attempt.clone(), outcome: Outcome::Sent }).collect();
         if marks.is_empty() {
             return Ok(0);
         }

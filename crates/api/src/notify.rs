@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
-use crate::access::LINE_PATTERN;
+use crate::access::{LINE_PATTERN, NAME_PATTERN, PROSE_PATTERN};
 use crate::announced::{
     AnnouncedApproval, AnnouncedDependent, AnnouncedDeployment, AnnouncedFindings, AnnouncedStack, AnnouncedTask,
     AnnouncedType,
@@ -169,6 +170,22 @@ pub struct IntegrationView {
     pub updated_at: Timestamp,
     /// A secret that the server made because none was given: only in the answer that makes it, null ever after.
     pub generated_secret: Option<String>,
+    /// Whether it works.
+    pub health: IntegrationHealth,
+}
+
+/// Whether an integration works, by what became of its deliveries.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct IntegrationHealth {
+    /// When one arrived last.
+    pub last_success_at: Option<Timestamp>,
+    /// When an attempt failed last.
+    pub last_error_at: Option<Timestamp>,
+    /// Why.
+    pub last_error: Option<String>,
+    /// How many attempts have failed since one arrived.
+    pub consecutive_failures: i64,
 }
 
 /// What a notification tells: the body of a webhook, and what other providers render.
@@ -343,4 +360,134 @@ pub enum RetryOutcome {
     Requeued,
     /// It was queued or under way; nothing was changed.
     AlreadyQueued,
+}
+
+/// What became of one attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptOutcome {
+    /// It arrived.
+    Sent,
+    /// It failed, and another one follows.
+    Failed,
+    /// It failed, and the delivery was given up.
+    Dead,
+}
+
+impl AttemptOutcome {
+    /// As it is stored and written.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Failed => "failed",
+            Self::Dead => "dead",
+        }
+    }
+}
+
+impl std::str::FromStr for AttemptOutcome {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        [Self::Sent, Self::Failed, Self::Dead].into_iter().find(|outcome| outcome.as_str() == text).ok_or(())
+    }
+}
+
+/// One attempt at a delivery, kept for a while.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AttemptView {
+    /// Its id.
+    pub id: Uuid,
+    /// Where it went.
+    pub integration_id: IntegrationId,
+    /// That integration's name.
+    pub integration_name: String,
+    /// The delivery, which may be gone.
+    pub delivery_id: DeliveryId,
+    /// The journal event behind it; of a report it names its occurrence.
+    pub event_id: Uuid,
+    /// What it announced.
+    pub event_type: String,
+    /// 1, 2, … since the last requeue.
+    pub attempt: i64,
+    /// What became of it.
+    pub outcome: AttemptOutcome,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// When it ended.
+    pub at: Timestamp,
+}
+
+/// Most dead deliveries that one request queues again.
+pub const MAX_RETRIED: i64 = 10_000;
+
+/// Which dead deliveries are to be queued again; filters that are given all hold.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DeliveriesRetry {
+    /// Only those to this integration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub integration_id: Option<IntegrationId>,
+    /// Only those that announce one of these; `journal_event` is one of them. Empty: whatever they announce.
+    #[serde(default)]
+    #[schemars(length(max = 50), inner(length(min = 1, max = 100), regex(pattern = NAME_PATTERN)))]
+    pub event_types: Vec<String>,
+    /// Only those that died of exactly this error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 500), regex(pattern = PROSE_PATTERN))]
+    pub last_error: Option<String>,
+    /// Only count; false when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dry_run: Option<bool>,
+    /// Most that are queued by this request, the oldest first; 1,000 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = MAX_RETRIED))]
+    pub limit: Option<i64>,
+}
+
+/// How far a retry of many has come: who wants all sends the same again until nothing remains, and who does not stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeliveriesRetried {
+    /// Dead deliveries that matched when this request came.
+    pub matched: i64,
+    /// How many of them were queued again.
+    pub requeued: i64,
+    /// How many are still dead.
+    pub remaining: i64,
+}
+
+/// What became of a test.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct IntegrationTested {
+    /// Whether it arrived.
+    pub outcome: TestOutcome,
+    /// Why it did not; null when it did.
+    pub error: Option<String>,
+    /// What was sent: the announced type, or `journal_event`.
+    pub event_type: String,
+    /// What the target answered; null when it did not.
+    pub answer: Option<TargetAnswer>,
+}
+
+/// What became of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TestOutcome {
+    /// It arrived.
+    Sent,
+    /// It did not.
+    Failed,
+}
+
+/// What a target answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TargetAnswer {
+    /// The status, of HTTP or of SMTP.
+    pub status: u16,
+    /// The start of what it said, without secrets.
+    pub body: String,
 }

@@ -23,6 +23,7 @@
 mod access;
 mod approvals;
 mod backoff;
+mod deployments;
 pub mod engine;
 mod error;
 mod follow;
@@ -41,6 +42,7 @@ pub use courant_api as api;
 pub use reqwest::Method;
 
 pub use approvals::ApprovalsQuery;
+pub use deployments::{DeploymentsQuery, StacksQuery};
 pub use error::{ApiError, ClientError, TransportError};
 pub use follow::Follow;
 pub use http::{Client, ClientBuilder, ClientUrl, PageQuery};

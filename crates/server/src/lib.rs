@@ -3,6 +3,7 @@
 //! `ops` holds the use cases; `http`, `work` and `cli` call them and have no rules of their own.
 
 pub mod app;
+mod attempt;
 mod cache;
 pub mod cli;
 pub mod clock;

@@ -68,7 +68,8 @@ impl Running {
             Some(point) => Authority::DecisionPoint(Arc::new(point.said())),
             None => Authority::Grants(config.authorization.reach),
         };
-        let options = Options { authority, ..Options::server(url) };
+        let keeps_attempts = !config.notify.history_retention.is_zero();
+        let options = Options { authority, keeps_attempts, ..Options::server(url) };
         let store = Store::open(&options).await.context("opening the database")?;
         let ring = match parts.ring.or_else(|| config.security.encryption_keys.clone()) {
             Some(ring) => ring,
@@ -92,8 +93,11 @@ impl Running {
             .with_context(|| format!("listening on {}", config.server.listen))?;
         let address = listener.local_addr()?;
         let server = app.store.server_register(clock::now()).await.context("registering the server")?;
-        let limits =
-            Limits { max_attempts: config.notify.max_attempts, delivery_retention: config.notify.delivery_retention };
+        let limits = Limits {
+            max_attempts: config.notify.max_attempts,
+            delivery_retention: config.notify.delivery_retention,
+            history_retention: config.notify.history_retention,
+        };
         let workers = work::start(&app, server, limits);
         let http = TaskTracker::new();
         let main = if config.server.metrics_listen.is_some() { v1::endpoints_without_metrics } else { v1::endpoints };

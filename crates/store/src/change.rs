@@ -96,6 +96,7 @@ impl Replayable for courant_api::deployments::StackView {}
 impl Replayable for courant_api::deployments::DeploymentView {}
 impl Replayable for courant_api::deployments::DeploymentRunView {}
 impl Replayable for courant_api::notify::RetryResult {}
+impl Replayable for courant_api::notify::DeliveriesRetried {}
 impl Replayable for courant_api::operations::JournalPruned {}
 
 impl Replayable for courant_api::access::TenantBootstrapped {

@@ -26,7 +26,10 @@ pub use deployments::{DeploymentQuery, DeploymentStep, RunNew, StackQuery};
 pub use error::{Blocker, Error};
 pub use journal::{AppendOutcome, EventDraft, EventQuery, Position, ScanBatch, Start, TailBatch, TailEvent};
 pub use journal::{DatabaseFacts, Held, PRUNE_BATCH, PruneRequest, PruneStep, RetentionState, WhenBlocked};
-pub use notify::{Announced, Claim, Claimed, Dead, Edit, Edited, Integration, Lanes, Mark, Outcome, Place};
+pub use notify::{
+    Announced, Attempt, AttemptQuery, Claim, Claimed, DeliveryQuery, Digest, DigestWanted, Edit, Edited, Integration,
+    Lanes, Mark, Outcome, Place,
+};
 pub use work::{
     ApprovalQuery, Decision, DecisionTokenDraft, Editable, Kind, ProjectEdit, Resource, ResourceQuery, RuleEdit,
     RunEnd, SkillQuery, SkillStep, TaskQuery, VerificationEnd,
@@ -55,6 +58,8 @@ pub struct Options {
     pub read_wait: Duration,
     /// Who decides what principals may do.
     pub authority: Authority,
+    /// Whether what becomes of each attempt at a delivery is kept for a while.
+    pub keeps_attempts: bool,
     /// Where a test holds units of work between their append and their commit.
     #[cfg(feature = "testing")]
     pub barrier: Option<Barrier>,
@@ -73,6 +78,7 @@ impl Options {
             migrate: true,
             read_wait: Duration::from_millis(100),
             authority: Authority::Grants(Reach::Exact),
+            keeps_attempts: true,
             #[cfg(feature = "testing")]
             barrier: None,
             #[cfg(feature = "testing")]
@@ -93,6 +99,7 @@ pub struct Store {
     horizon: Arc<journal::Horizon>,
     appender: journal::Appender,
     authority: Authority,
+    keeps_attempts: bool,
 }
 
 impl Store {
@@ -105,7 +112,8 @@ impl Store {
         #[cfg(not(feature = "testing"))]
         let grouped = true;
         let appender = journal::Appender::start(&db, grouped);
-        Ok(Self { db, horizon, appender, authority: options.authority.clone() })
+        let (authority, keeps_attempts) = (options.authority.clone(), options.keeps_attempts);
+        Ok(Self { db, horizon, appender, authority, keeps_attempts })
     }
 
     /// Whether this is the embedded database, which has one server.

@@ -3,6 +3,7 @@
 mod bootstrap;
 mod contract;
 mod demo;
+mod deployments;
 mod doctor;
 mod journal;
 mod migrate;
@@ -36,6 +37,9 @@ enum Command {
     Migrate(Box<ServeArgs>),
     /// Follow the journal of a running server.
     Tail(tail::TailArgs),
+    /// Say from a pipeline what it deploys.
+    #[command(subcommand)]
+    Deployments(deployments::DeploymentsCommand),
     /// Export, prune and show the journal, on the database itself.
     #[command(subcommand)]
     Journal(journal::JournalCommand),
@@ -82,14 +86,16 @@ pub fn main() -> ExitCode {
             Command::Bootstrap(args) => bootstrap::run(*args).await,
             Command::Migrate(args) => migrate::run(&args).await,
             Command::Tail(args) => tail::run(args).await,
+            Command::Deployments(command) => return deployments::run(command).await,
             Command::Journal(command) => journal::run(command).await,
             Command::Doctor(args) => doctor::run(*args).await,
             Command::Catalog(CatalogCommand::Export(args)) => contract::export_catalog(&args.dir),
             Command::Contract(ContractCommand::Export(args)) => contract::export_contract(&args.dir),
         }
+        .map(|()| ExitCode::SUCCESS)
     });
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => output::failed(&error),
     }
 }

@@ -14,6 +14,11 @@ pub(super) fn line(text: impl AsRef<str>) -> Result<()> {
     }
 }
 
+/// Says on standard error what goes on nevertheless.
+pub(super) fn warn(text: &str) {
+    let _ = writeln!(stderr().lock(), "courant: {text}");
+}
+
 /// Says on standard error why a command failed.
 pub(super) fn failed(error: &anyhow::Error) -> ExitCode {
     // Nothing can be done about an unwritable standard error.

@@ -9,6 +9,7 @@ use super::{BaseUrl, ConfigError, MaxAttempts, Span};
 use crate::outbound::Egress;
 
 const DEFAULT_RETENTION: Duration = Duration::from_hours(30 * 24);
+const DEFAULT_HISTORY: Duration = Duration::from_hours(7 * 24);
 const SLACK_API: &str = "https://slack.com/api";
 
 /// Notifications.
@@ -18,6 +19,8 @@ pub struct Notify {
     pub slack_api_base_url: BaseUrl,
     /// How long dead deliveries are kept.
     pub delivery_retention: Duration,
+    /// How long it is kept what became of each attempt; zero: not at all.
+    pub history_retention: Duration,
     /// How many attempts a delivery gets.
     pub max_attempts: u32,
     /// What the operator lists beyond the public internet; `None` when nothing was said, which is not an empty list.
@@ -36,6 +39,12 @@ pub struct NotifyArgs {
     #[arg(long, value_name = "TIME")]
     #[schemars(with = "String", extend("pattern" = "^[0-9]+[smhd]$", "default" = "30d"))]
     pub notification_delivery_retention: Option<Span>,
+
+    /// How long it is kept what became of each attempt, `0s` for not at all (COURANT_NOTIFICATION_HISTORY_RETENTION; default
+    /// 7d)
+    #[arg(long, value_name = "TIME")]
+    #[schemars(with = "String", extend("pattern" = "^[0-9]+[smhd]$", "default" = "7d"))]
+    pub notification_history_retention: Option<Span>,
 
     /// How many attempts a delivery gets, 1 to 100 (COURANT_NOTIFICATION_MAX_ATTEMPTS; default 8)
     #[arg(long, value_name = "NUMBER")]
@@ -63,10 +72,12 @@ impl Notify {
         let slack = layers.pick("slack_api_base_url", args.slack_api_base_url.as_ref())?;
         let retention =
             layers.pick("notification_delivery_retention", args.notification_delivery_retention.as_ref())?;
+        let history = layers.pick("notification_history_retention", args.notification_history_retention.as_ref())?;
         let attempts = layers.pick("notification_max_attempts", args.notification_max_attempts.as_ref())?;
         Ok(Self {
             slack_api_base_url: slack.unwrap_or_else(|| SLACK_API.parse().expect("the default is a base URL")),
             delivery_retention: retention.map_or(DEFAULT_RETENTION, |Span(time)| time),
+            history_retention: history.map_or(DEFAULT_HISTORY, |Span(time)| time),
             max_attempts: attempts.map_or(8, |MaxAttempts(count)| count),
             egress_allow: layers.pick_list("egress_allow", args.egress_allow.as_ref())?,
         })

@@ -10,7 +10,7 @@ use courant_api::deployments::{
     RunOutcome, StackCreate, StackPatch, StackView, is_label_key,
 };
 use courant_api::resources::MAX_URI_CHARS;
-use courant_api::{DeploymentId, DeploymentRunId, Permission, Resource, StackId};
+use courant_api::{DeploymentId, DeploymentRunId, Permission, Resource, StackId, TenantId};
 use courant_core::findings;
 use courant_store::{Caller, Changed, DeploymentQuery, DeploymentStep, Page, PageKey, RunNew, StackQuery};
 
@@ -117,9 +117,14 @@ pub async fn stack_delete(app: &App, actor: Actor, id: StackId) -> Result<Change
 /// What is wrong with the org's stacks as they depend on one another.
 pub async fn findings(app: &App, caller: &Caller) -> Result<FindingsView, ApiError> {
     require(app, caller, Permission::StacksRead, &Resource::Tenant).await?;
+    findings_of(app, caller.tenant_id).await
+}
+
+/// The same for the server itself.
+pub async fn findings_of(app: &App, tenant: TenantId) -> Result<FindingsView, ApiError> {
     // More dependencies than there are steps cannot be looked at: it is enough to see that there are.
     let most = i64::try_from(findings::BUDGET).unwrap_or(i64::MAX).saturating_add(1);
-    let stacks = app.store.stack_graph(caller.tenant_id, most).await?;
+    let stacks = app.store.stack_graph(tenant, most).await?;
     let found = tokio::task::spawn_blocking(move || findings::find(&stacks, findings::BUDGET)).await;
     found.map_err(|error| ApiError::internal(error.to_string()))
 }

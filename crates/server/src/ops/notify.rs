@@ -5,21 +5,49 @@ use std::sync::Arc;
 use courant_api::announced::AnnouncedType;
 use courant_api::filter::parse_prefixes;
 use courant_api::notify::{
-    DeliveryStatus, DeliveryView, IntegrationCreate, IntegrationPatch, IntegrationView, RetryOutcome, RetryResult,
-    is_integration_name,
+    AttemptView, DeliveriesRetried, DeliveriesRetry, DeliveryView, IntegrationCreate, IntegrationPatch,
+    IntegrationTested, IntegrationView, JOURNAL_EVENT, MAX_RETRIED, RetryOutcome, RetryResult, TargetAnswer,
+    TestOutcome, is_integration_name,
 };
 use courant_api::{DeliveryId, IntegrationId, Permission, Resource, TenantId, WorkspaceId};
+use courant_core::announce::{Told, journal_sample, sample};
+use courant_core::delivery::{Failure, Verdict};
+use courant_core::redact::redact_and_cut;
 use courant_cronspec::Schedule;
 use courant_providers::{ConfigError, Provider, provider};
-use courant_store::{Caller, Changed, Edit, Edited, Error, Integration, Page, PageKey};
+use courant_store::{AttemptQuery, Caller, Changed, DeliveryQuery, Edit, Edited, Error, Integration, Page, PageKey};
 use serde_json::{Map, Value};
 
 use super::deployments::labels;
-use super::{Actor, decided, found_any, place, require, require_any};
+use super::{Actor, decided, found_any, place, require, require_any, text};
 use crate::app::App;
+use crate::attempt::{Tried, attempt};
+use crate::clock;
 use crate::http::ApiError;
 use crate::ids::new_id;
 use crate::secrets::{KeyRing, SealContext, random};
+
+/// Longest part of a target's answer that a test shows, in characters.
+const MAX_ANSWER_CHARS: usize = 4096;
+/// Most types that a retry of many names.
+const MAX_EVENT_TYPES: usize = 50;
+
+/// What a test tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tested {
+    /// An announced type.
+    Announced(AnnouncedType),
+    /// Any event of the journal.
+    Journal,
+}
+
+impl std::str::FromStr for Tested {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        if text == JOURNAL_EVENT { Ok(Self::Journal) } else { text.parse().map(Self::Announced) }
+    }
+}
 
 /// A caller of an org route belongs to that org; another org looks like a missing one.
 pub fn of_org(caller: &Caller, org: TenantId) -> Result<(), ApiError> {
@@ -215,16 +243,64 @@ pub async fn integration_delete(app: &App, actor: Actor, id: IntegrationId) -> R
     decided(app, || app.store.integration_delete(actor.change.clone(), id)).await
 }
 
+/// Tells an integration something made up, now and past the outbox, with its stored secret.
+pub async fn integration_test(
+    app: &App,
+    caller: &Caller,
+    id: IntegrationId,
+    event_type: Option<Tested>,
+) -> Result<IntegrationTested, ApiError> {
+    let integration = decided(app, || app.store.integration_to_try(caller, id)).await?;
+    let told =
+        Told { id: new_id().into(), org_id: caller.tenant_id, at: clock::now(), base_url: app.base_url.as_deref() };
+    // What is verified is what it will receive.
+    let tested = event_type.or_else(|| integration.events.first().copied().map(Tested::Announced));
+    let notification = match tested {
+        Some(Tested::Announced(announced)) => sample(told, announced),
+        Some(Tested::Journal) | None => journal_sample(told, &integration.journal_types),
+    };
+    let Tried { verdict, answer } = attempt(app, caller.tenant_id, &integration, &notification).await;
+    let error = match verdict {
+        Verdict::Sent => None,
+        Verdict::Retry { error, .. } | Verdict::Permanent { error } | Verdict::DisableIntegration { error } => {
+            Some(error.text)
+        }
+    };
+    Ok(IntegrationTested {
+        outcome: if error.is_none() { TestOutcome::Sent } else { TestOutcome::Failed },
+        error,
+        event_type: notification.event_type,
+        answer: answer.map(|answer| TargetAnswer {
+            status: answer.status(),
+            body: redact_and_cut(&answer.body(), MAX_ANSWER_CHARS),
+        }),
+    })
+}
+
+/// What was tried lately at the integrations that the caller may read.
+pub async fn attempt_list(
+    app: &App,
+    caller: &Caller,
+    query: AttemptQuery,
+    key: PageKey,
+    limit: i64,
+) -> Result<Page<AttemptView>, ApiError> {
+    require_any(caller, Permission::NotificationIntegrationRead)?;
+    let page = decided(app, || app.store.attempt_list(caller, query, key, limit)).await?;
+    found_any(app, caller, Permission::NotificationIntegrationRead, page.items.is_empty() && key.is_none()).await?;
+    Ok(page)
+}
+
 /// The dead-letter view: stored deliveries of the integrations that the caller may read.
 pub async fn delivery_list(
     app: &App,
     caller: &Caller,
-    statuses: Vec<DeliveryStatus>,
+    query: DeliveryQuery,
     key: PageKey,
     limit: i64,
 ) -> Result<Page<DeliveryView>, ApiError> {
     require_any(caller, Permission::NotificationIntegrationRead)?;
-    let page = decided(app, || app.store.delivery_list(caller, statuses.clone(), key, limit)).await?;
+    let page = decided(app, || app.store.delivery_list(caller, query.clone(), key, limit)).await?;
     found_any(app, caller, Permission::NotificationIntegrationRead, page.items.is_empty() && key.is_none()).await?;
     Ok(page)
 }
@@ -234,6 +310,32 @@ pub async fn delivery_retry(app: &App, actor: Actor, id: DeliveryId) -> Result<C
     require_any(&actor.caller, Permission::NotificationIntegrationUpdate)?;
     let changed = decided(app, || app.store.delivery_requeue(actor.change.clone(), id)).await?;
     if changed == Changed::Now(RetryResult { outcome: RetryOutcome::Requeued }) {
+        app.wake_outbox();
+    }
+    Ok(changed)
+}
+
+/// Queues all dead deliveries again that match.
+pub async fn deliveries_retry(
+    app: &App,
+    actor: Actor,
+    wish: DeliveriesRetry,
+) -> Result<Changed<DeliveriesRetried>, ApiError> {
+    if wish.limit.is_some_and(|limit| !(1..=MAX_RETRIED).contains(&limit)) {
+        return Err(ApiError::invalid_field("/limit", &format!("must lie between 1 and {MAX_RETRIED}")));
+    }
+    if wish.event_types.len() > MAX_EVENT_TYPES {
+        return Err(ApiError::invalid_field("/eventTypes", &format!("must have at most {MAX_EVENT_TYPES} types")));
+    }
+    for (at, name) in wish.event_types.iter().enumerate() {
+        text::name(&format!("/eventTypes/{at}"), name, 100)?;
+    }
+    if let Some(error) = &wish.last_error {
+        text::prose("/lastError", error, Failure::MAX_TEXT)?;
+    }
+    require_any(&actor.caller, Permission::NotificationIntegrationUpdate)?;
+    let changed = decided(app, || app.store.deliveries_requeue(actor.change.clone(), wish.clone())).await?;
+    if matches!(&changed, Changed::Now(retried) if retried.requeued > 0) {
         app.wake_outbox();
     }
     Ok(changed)

@@ -116,9 +116,7 @@ async fn attempt(app: Arc<App>, delivery: Claimed, claimed_at: Instant, alive: A
     if claimed_at.elapsed() > STALE / 2 || !alive.is_certain() {
         return None;
     }
-    let (id, claim_token) = (delivery.id, delivery.claim_token);
-    let outcome = dispatch::dispatch(&app, delivery, limits.max_attempts).await;
-    Some(Mark { id, claim_token, outcome })
+    Some(dispatch::dispatch(&app, delivery, limits.max_attempts).await)
 }
 
 /// Marks ends as they come, as many at once as have come; repeats a batch while the database does not answer, as long
@@ -158,12 +156,12 @@ fn count(marks: &[Mark], landed: &[bool]) {
         let outcome = match mark.outcome {
             Outcome::Sent => "sent",
             Outcome::Retry { .. } => "failed",
-            Outcome::Dead(_) => "dead",
+            Outcome::Dead { .. } => "dead",
         };
         if *landed {
             metrics::counter!("courant_notification_deliveries_total", "outcome" => outcome).increment(1);
         } else {
-            tracing::info!(delivery.id = %mark.id, outcome, "another claim owns this delivery by now; the mark is dropped");
+            tracing::info!(delivery.id = %mark.attempt.id, outcome, "another claim owns this delivery by now; the mark is dropped");
         }
     }
 }

@@ -74,8 +74,8 @@ impl Place {
         match outcome {
             Some(Outcome::Sent) => lane.narrow = false,
             Some(Outcome::Retry { .. }) => lane.narrow = true,
-            Some(Outcome::Dead(dead)) if dead.error.class == FailureClass::Transient => lane.narrow = true,
-            Some(Outcome::Dead(_)) | None => {}
+            Some(Outcome::Dead { error, .. }) if error.class == FailureClass::Transient => lane.narrow = true,
+            Some(Outcome::Dead { .. }) | None => {}
         }
         if lane.in_flight == 0 && !lane.narrow {
             lanes.remove(&self.id);

@@ -2,6 +2,7 @@
 
 mod announcer;
 mod deliver;
+mod digest;
 mod dispatch;
 mod due;
 mod lanes;
@@ -29,6 +30,8 @@ pub struct Limits {
     pub max_attempts: u32,
     /// How long dead deliveries are kept.
     pub delivery_retention: std::time::Duration,
+    /// How long it is kept what became of attempts.
+    pub history_retention: std::time::Duration,
 }
 
 /// Starts all of it for the server that is registered as `server`.
@@ -42,6 +45,7 @@ pub fn start(app: &Arc<App>, server: Uuid, limits: Limits) -> Workers {
     });
     deliver::start(&mut workers, app, server, alive, limits);
     due::start(&mut workers);
+    digest::start(&mut workers);
     prune::start(&mut workers);
     sweep::start(&mut workers, app, limits);
     workers

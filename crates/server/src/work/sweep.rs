@@ -11,6 +11,8 @@ use crate::{clock, metrics as recorder};
 
 const RECOVER: Duration = Duration::from_secs(2);
 const PRUNE: Duration = Duration::from_mins(10);
+/// Most attempts of which it is kept what became of them.
+const MOST_ATTEMPTS: i64 = 1_000_000;
 const GAUGES: Duration = Duration::from_secs(5);
 
 fn micros(duration: Duration) -> i64 {
@@ -29,6 +31,7 @@ pub(super) fn start(workers: &mut Workers, _: &Arc<App>, limits: Limits) {
     workers.every("prune", PRUNE, move |app| async move {
         let now = clock::now();
         app.store.delivery_prune(now.plus_micros(-micros(limits.delivery_retention))).await?;
+        app.store.attempts_prune(now.plus_micros(-micros(limits.history_retention)), MOST_ATTEMPTS).await?;
         app.store.idempotency_prune(now).await?;
         Ok::<_, Error>(())
     });

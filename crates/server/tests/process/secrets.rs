@@ -21,6 +21,11 @@ const URL_TOKEN: &str = "planted-url-token-31f7d8b6c2";
 const HEADER_VALUE: &str = "planted-header-90e4c7125b";
 const OTHER_KEY: &str = "cak_PLANTEDxKEYxTHATxNOBODYxHASxEVERxMADE1234567";
 
+/// A command that is run; of it only the length may be kept.
+const COMMAND: &str = "planted-command-6ce0f7a418 --of-nobodys-business";
+/// A password in what people write, which they may read where they wrote it, and nowhere else.
+const TEXT_PASSWORD: &str = "planted-text-password-d70b3e19c2";
+
 /// Where something was found, and of which kind it is; never the secret itself.
 type Leaks = Vec<String>;
 
@@ -260,6 +265,81 @@ async fn dead_deliveries(place: &Place, caller: &Caller<'_>, list: &str) -> Valu
     .await
 }
 
+/// Commands that are run, repeated and refused in every way. Their texts are in the requests and nowhere afterwards.
+async fn commands(caller: &Caller<'_>, org: &str) {
+    let stacks = format!("/api/v1/orgs/{org}/stacks");
+    let stack = caller.call("POST", &stacks, &json!({ "name": "network" })).await["id"].clone();
+    let deploy = async |mode: &str| {
+        let path = format!("/api/v1/orgs/{org}/deployments");
+        let made = caller.call("POST", &path, &json!({ "stackId": stack, "mode": mode })).await;
+        format!("{path}/{}/runs", made["id"].as_str().unwrap())
+    };
+    let (raw, plan) = (deploy("raw").await, deploy("plan").await);
+    let good = json!({ "kind": "command", "command": COMMAND }).to_string();
+    let credential = format!("Bearer {}", caller.key);
+    let keyed =
+        [("authorization", credential.as_str()), ("content-type", "application/json"), ("idempotency-key", "once")];
+    for _ in 0..2 {
+        caller.with("POST", &raw, &keyed, &good).await;
+    }
+    let other = json!({ "kind": "command", "command": format!("{COMMAND} again") }).to_string();
+    caller.with("POST", &raw, &keyed, &other).await;
+    for path in [&raw, &plan, &raw.replace("/runs", "/run"), &format!("{raw}?command={COMMAND}").replace(' ', "%20")] {
+        for body in [
+            good.clone(),
+            good.replace("\"command\"}", "\"plan\"}"),
+            json!({ "kind": "plan", "command": COMMAND }).to_string(),
+            json!({ "kind": "apply", "command": COMMAND }).to_string(),
+            json!({ "kind": COMMAND }).to_string(),
+            json!({ "kind": "command", "command": [COMMAND] }).to_string(),
+            json!({ "kind": "command", "command": { COMMAND: 1 } }).to_string(),
+            json!({ "kind": "command", "command": COMMAND, "shell": COMMAND }).to_string(),
+            json!({ "kind": "command", "command": COMMAND.repeat(2000) }).to_string(),
+            json!({ "kind": "command", "command": format!("{COMMAND}\0") }).to_string(),
+            json!({ "kind": "command", "command": COMMAND, "planRunId": COMMAND }).to_string(),
+            format!("{{\"kind\":\"command\",\"command\":\"{COMMAND}"),
+            format!("{{\"kind\":\"command\",\"command\":{COMMAND}}}"),
+            COMMAND.to_owned(),
+        ] {
+            caller.text("POST", path, &body).await;
+        }
+    }
+}
+
+/// Everything that people write, with a password in it.
+async fn texts(caller: &Caller<'_>, org: &str) {
+    let said = format!("It works with password={TEXT_PASSWORD} only");
+    let id = |made: &Value| made["id"].as_str().unwrap().to_owned();
+    let task = caller.call("POST", "/api/v1/tasks", &json!({ "title": said, "description": said })).await;
+    let task = id(&task);
+    caller.call("POST", &format!("/api/v1/tasks/{task}/comments"), &json!({ "body": said })).await;
+    let me = caller.call("GET", "/api/v1/principals", &Value::Null).await["items"][0]["id"].clone();
+    for verb in ["approve", "reject"] {
+        let asked = json!({ "taskId": task, "assignedPrincipalId": me, "comment": said });
+        let approval = id(&caller.call("POST", "/api/v1/approvals", &asked).await);
+        // The administrator is asked or is not; both are told without it.
+        let path = format!("/api/v1/approvals/{approval}:{verb}");
+        caller.text("POST", &path, &json!({ "comment": said }).to_string()).await;
+    }
+    let checks = json!({ "checks": ["tests"] });
+    let verification = id(&caller.call("POST", &format!("/api/v1/tasks/{task}/verifications"), &checks).await);
+    let failed = json!({ "failedCheck": "tests", "reason": said });
+    caller.call("POST", &format!("/api/v1/verifications/{verification}:fail"), &failed).await;
+    let uri = format!("https://ada:{TEXT_PASSWORD}@files.example.com/plan");
+    let artifact = json!({ "type": "report", "name": said, "taskId": task, "uri": uri });
+    caller.text("POST", "/api/v1/artifacts", &artifact.to_string()).await;
+    caller.call("POST", "/api/v1/goals", &json!({ "title": said, "description": said })).await;
+    let stacks = format!("/api/v1/orgs/{org}/stacks");
+    let label = json!({ "note": format!("password={TEXT_PASSWORD}") });
+    let stack = id(&caller.call("POST", &stacks, &json!({ "name": said, "labels": label })).await);
+    let path = format!("/api/v1/orgs/{org}/deployments");
+    let body = json!({ "stackId": stack, "mode": "plan", "commitMessage": said });
+    let deployment = id(&caller.call("POST", &path, &body).await);
+    let run = id(&caller.call("POST", &format!("{path}/{deployment}/runs"), &json!({ "kind": "plan" })).await);
+    let ended = json!({ "status": "failed", "error": said });
+    caller.call("POST", &format!("/api/v1/orgs/{org}/runs/{run}:complete"), &ended).await;
+}
+
 /// What every server says at its start that is refused.
 async fn refused_starts(place: &Place, heard: &Heard, leaks: &mut Leaks) {
     let url = format!("mysql://courant:{DATABASE_PASSWORD}@127.0.0.1/x");
@@ -302,6 +382,7 @@ async fn no_secret_is_told_or_kept(mut place: Place) {
         ("a webhook secret", WEBHOOK_SECRET.trim_start_matches("whsec_")),
         ("a password in a URL", URL_PASSWORD),
         ("a key of nobody", OTHER_KEY),
+        ("a command", &COMMAND[..24]),
     ] {
         heard.plant(kind, secret.as_bytes());
     }
@@ -361,6 +442,19 @@ async fn no_secret_is_told_or_kept(mut place: Place) {
         "providerConfig": { "defaultChannel": "#ops" }, "authConfig": { "botToken": BOT_TOKEN } });
     let chat = caller.call("POST", &list, &chat).await["id"].as_str().unwrap().to_owned();
     let dead = dead_deliveries(&place, &caller, &list).await;
+    let told = json!({ "name": "told", "provider": "webhook", "events": ["run_command_executed", "deployment_failed"],
+        "journalTypes": ["run_command.", "deployment."], "paused": true, "authConfig": { "secret": WEBHOOK_SECRET },
+        "providerConfig": { "url": place.sink.url("/told") } });
+    caller.call("POST", &list, &told).await;
+    commands(&caller, &org).await;
+    texts(&caller, &org).await;
+    let deliveries = format!("{}?limit=200", list.replace("integrations", "deliveries"));
+    let told = eventually("what is told of commands", async || {
+        let page = caller.call("GET", &deliveries, &Value::Null).await;
+        let types: Vec<_> = page["items"].as_array().unwrap().iter().map(|d| d["eventType"].clone()).collect();
+        (types.contains(&json!("run_command_executed")) && types.contains(&json!("deployment_failed"))).then_some(page)
+    })
+    .await;
     let change = json!({ "authConfig": { "botToken": SECOND_BOT_TOKEN } });
     caller.call("PATCH", &format!("{list}/{chat}"), &change).await;
     for path in [list.as_str(), "/api/v1/api-keys", "/api/v1/events?limit=1000", "/metrics", "/readyz"] {
@@ -401,6 +495,9 @@ async fn no_secret_is_told_or_kept(mut place: Place) {
         heard.search(&format!("the answer to {what}"), answer, &mut leaks);
     }
     in_file(&place, &heard, &mut leaks);
+    heard.search("the database", place.database.contents().await.join("\n").as_bytes(), &mut leaks);
+    heard.plant("a password in a text", TEXT_PASSWORD.as_bytes());
+    heard.search("what is told", told.to_string().as_bytes(), &mut leaks);
     // These stand in settings that whoever may read the integration sees, and nowhere else.
     heard.plant("a token in a webhook's URL", URL_TOKEN.as_bytes());
     heard.plant("a header of a webhook", HEADER_VALUE.as_bytes());

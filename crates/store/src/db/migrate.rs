@@ -34,6 +34,7 @@ migrations! {
     8 "0008_deployments";
     9 "0009_ends";
     10 "0010_announced";
+    11 "0011_attempts";
 }
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS schema_migration \

@@ -17,6 +17,9 @@ use crate::{Error, twin};
 /// How far looks may be ahead of half the time: a lone one, or a few together, never wait.
 const BURST: Duration = Duration::from_millis(5);
 
+/// Most of a look's time that is charged: after one that hung with its database, readers wait no longer than this.
+const CHARGED: Duration = Duration::from_millis(100);
+
 /// What one look found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
@@ -72,7 +75,7 @@ impl Horizon {
             let number = self.begun.fetch_add(1, Ordering::SeqCst) + 1;
             let start = Instant::now();
             let look = db.read((), |tx, ()| Box::pin(look(tx))).await?;
-            let paid = last.paid.max(start) + 2 * start.elapsed();
+            let paid = last.paid.max(start) + start.elapsed() + start.elapsed().min(CHARGED);
             *last = Last { number, look: self.keep(look), paid };
         }
         Ok(last.look)

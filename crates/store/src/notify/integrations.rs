@@ -9,12 +9,13 @@ use courant_api::events::notify::{
     INTEGRATION_CREATED, INTEGRATION_DELETED, INTEGRATION_DISABLED, INTEGRATION_UPDATED, IntegrationChange,
     IntegrationDeleted,
 };
-use courant_api::notify::IntegrationView;
+use courant_api::notify::{IntegrationHealth, IntegrationView};
 use courant_api::{IntegrationId, Permission, PrincipalId, Resource, TenantId, Timestamp, WorkspaceId};
 use courant_core::place::Lies;
 use serde_json::{Map, Value as Json};
 use uuid::Uuid;
 
+use super::history;
 use crate::access::{allows_names, guard, workspaces};
 use crate::change::{Change, Changed, to_json};
 use crate::db::{Row, Tx, params, statements};
@@ -89,15 +90,24 @@ macro_rules! columns {
     };
 }
 
+/// The health, after the columns of the integration.
+macro_rules! health {
+    () => {
+        ", h.last_success_at, h.last_error_at, h.last_error, h.consecutive_failures \
+         FROM integration i LEFT JOIN integration_health h ON h.integration_id = i.id"
+    };
+}
+const HEALTH: usize = 19;
+
 statements! { "integrations":
     INSERT = "INSERT INTO integration (id, tenant_id, name, provider, enabled, paused, disabled_reason, journal_types,
             workspace_id, provider_config, auth_sealed, saved_by, version, created_at, updated_at, created_event_id, events,
             stack_labels, changes_only, digest_schedule, edited_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $14)";
     GET = concat!("SELECT ", columns!(), " FROM integration i WHERE i.tenant_id = $1 AND i.id = $2");
+    SHOW = concat!("SELECT ", columns!(), health!(), " WHERE i.tenant_id = $1 AND i.id = $2");
     LOCK = concat!("SELECT ", columns!(), " FROM integration i WHERE i.tenant_id = $1 AND i.id = $2 {for update}");
-    LIST = concat!("SELECT ", columns!(), " FROM integration i WHERE i.tenant_id = $1 AND i.id < $2
-        ORDER BY i.id DESC LIMIT $3");
+    LIST = concat!("SELECT ", columns!(), health!(), " WHERE i.tenant_id = $1 AND i.id < $2 ORDER BY i.id DESC LIMIT $3");
     BY_IDS = concat!("SELECT ", columns!(), " FROM integration i WHERE i.id IN {uuids $1}");
     UPDATE = "UPDATE integration SET name = $3, enabled = $4, paused = $5, disabled_reason = $6, journal_types = $7,
             workspace_id = $8, provider_config = $9, auth_sealed = $10, saved_by = $11, version = $12, updated_at = $13,
@@ -159,7 +169,7 @@ impl Integration {
     }
 
     /// As people see it.
-    pub fn view(&self) -> IntegrationView {
+    pub fn view(&self, health: IntegrationHealth) -> IntegrationView {
         IntegrationView {
             id: self.id,
             name: self.name.clone(),
@@ -179,6 +189,7 @@ impl Integration {
             created_at: self.created_at,
             updated_at: self.updated_at,
             generated_secret: None,
+            health,
         }
     }
 
@@ -287,7 +298,10 @@ impl Store {
                     ];
                     tx.execute(&INSERT, row).await.map_err(|e| e.unique_means(NAME_TAKEN))?;
                     tx.append(created);
-                    Ok(IntegrationView { generated_secret: generated_secret.clone(), ..new.view() })
+                    Ok(IntegrationView {
+                        generated_secret: generated_secret.clone(),
+                        ..new.view(IntegrationHealth::default())
+                    })
                 })
             })
             .await
@@ -298,11 +312,28 @@ impl Store {
         let tenant = caller.tenant_id;
         let found = self.db.read((tenant, id), |tx, (tenant, id)| {
             Box::pin(async move {
+                let row = tx.query_opt(&SHOW, params![*tenant, *id]).await?;
+                row.map(|row| Ok::<_, Error>((Integration::read(&row)?, history::health(&row, HEALTH)?))).transpose()
+            })
+        });
+        match found.await? {
+            Some((i, health)) if caller.rights.allows_on(Permission::NotificationIntegrationRead, &i.resource())? => {
+                Ok(i.view(health))
+            }
+            _ => Err(Error::NotFound("notification integration")),
+        }
+    }
+
+    /// One integration that the caller may update, with its sealed secrets: to try it out.
+    pub async fn integration_to_try(&self, caller: &Caller, id: IntegrationId) -> Result<Integration, Error> {
+        let tenant = caller.tenant_id;
+        let found = self.db.read((tenant, id), |tx, (tenant, id)| {
+            Box::pin(async move {
                 tx.query_opt(&GET, params![*tenant, *id]).await?.map(|row| Integration::read(&row)).transpose()
             })
         });
         match found.await? {
-            Some(i) if caller.rights.allows_on(Permission::NotificationIntegrationRead, &i.resource())? => Ok(i.view()),
+            Some(i) if caller.rights.allows_on(Permission::NotificationIntegrationUpdate, &i.resource())? => Ok(i),
             _ => Err(Error::NotFound("notification integration")),
         }
     }
@@ -330,7 +361,7 @@ impl Store {
                                     let next = items.last().map(|i: &IntegrationView| i.id.uuid());
                                     return Ok(Page { items, next });
                                 }
-                                items.push(Integration::read(row)?.view());
+                                items.push(Integration::read(row)?.view(history::health(row, HEALTH)?));
                             }
                         }
                         if count(&rows) <= *limit {
@@ -360,7 +391,7 @@ impl Store {
                     }
                     let changes = old.changes(&new);
                     if changes.is_empty() {
-                        return Ok(old.view());
+                        return Ok(old.view(history::health_of(tx, *id).await?));
                     }
                     guard(tx, change, Permission::NotificationIntegrationUpdate, &new.resource()).await?;
                     if let Some(workspace) = new.workspace_id {
@@ -373,7 +404,7 @@ impl Store {
                     let kind = if old.enabled && !new.enabled { &INTEGRATION_DISABLED } else { &INTEGRATION_UPDATED };
                     let payload = IntegrationChange { name: new.name.clone(), provider: new.provider.clone(), changes };
                     tx.append(change.event(kind, *id, Lies::NOWHERE, &payload)?);
-                    Ok(new.view())
+                    Ok(new.view(history::health_of(tx, *id).await?))
                 })
             })
             .await
@@ -386,6 +417,7 @@ impl Store {
                 Box::pin(async move {
                     let old = lock(tx, change, *id, Permission::NotificationIntegrationDelete).await?;
                     let deleted = tx.execute(&DELETE_DELIVERIES, params![change.tenant_id, *id]).await?;
+                    history::forget(tx, *id).await?;
                     tx.execute(&DELETE, params![change.tenant_id, *id]).await?;
                     let payload = IntegrationDeleted {
                         name: old.name,

@@ -13,6 +13,7 @@ use courant_core::delivery::Failure;
 use courant_core::place::Lies;
 use uuid::Uuid;
 
+use super::history;
 use super::integrations::{self, Integration};
 use crate::change::Change;
 use crate::db::{Dialect, Tx, Value, params, statements};
@@ -28,7 +29,8 @@ statements! { "outbox":
     DEAD = "UPDATE delivery SET status = 'dead', last_error = $3, claimed_by = NULL
         WHERE id = $1 AND status = 'processing' AND claim_token = $2";
     DISABLE_LOCK = "SELECT tenant_id FROM integration WHERE tenant_id = $1 AND id = $2 AND enabled {for update}";
-    STALE = "SELECT d.id, d.tenant_id, d.integration_id, i.name, d.event_type, d.cause_type, d.attempt_count, d.claim_token
+    STALE = "SELECT d.id, d.tenant_id, d.integration_id, i.name, d.event_type, d.cause_type, d.attempt_count, d.claim_token,
+            d.event_id
         FROM delivery d JOIN integration i ON i.id = d.integration_id
         WHERE d.status = 'processing' AND (d.last_attempted_at < $1 OR NOT EXISTS (
             SELECT 1 FROM server s WHERE s.id = d.claimed_by AND s.heartbeat_at >= $2))
@@ -66,13 +68,19 @@ impl Default for Lanes {
     }
 }
 
-/// One claimed delivery.
-#[derive(Clone, Debug)]
-pub struct Claimed {
-    /// Its id, which the receiver sees in every attempt.
+/// One attempt at a delivery: what is said of it wherever it is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// The delivery, whose id the receiver sees in every attempt.
     pub id: DeliveryId,
     /// Whose.
     pub tenant_id: TenantId,
+    /// Where it goes.
+    pub integration_id: IntegrationId,
+    /// That integration's name.
+    pub integration_name: String,
+    /// The journal event behind it, or the occurrence of a report.
+    pub event_id: Uuid,
     /// What it announces.
     pub event_type: String,
     /// The type of the journal event behind it.
@@ -81,6 +89,13 @@ pub struct Claimed {
     pub attempt_count: i64,
     /// What a mark must name.
     pub claim_token: i64,
+}
+
+/// One claimed delivery.
+#[derive(Clone, Debug)]
+pub struct Claimed {
+    /// The attempt that it was claimed for.
+    pub attempt: Attempt,
     /// The notification, as JSON.
     pub payload: String,
     /// Where it goes.
@@ -90,10 +105,8 @@ pub struct Claimed {
 /// The end of one attempt.
 #[derive(Clone, Debug)]
 pub struct Mark {
-    /// Which delivery.
-    pub id: DeliveryId,
-    /// The claim that the attempt was made under.
-    pub claim_token: i64,
+    /// Which attempt.
+    pub attempt: Attempt,
     /// How it ended.
     pub outcome: Outcome,
 }
@@ -111,28 +124,12 @@ pub enum Outcome {
         error: Failure,
     },
     /// Given up.
-    Dead(Dead),
-}
-
-/// A delivery that is given up.
-#[derive(Clone, Debug)]
-pub struct Dead {
-    /// Whose.
-    pub tenant_id: TenantId,
-    /// Where it was going.
-    pub integration_id: IntegrationId,
-    /// That integration's name.
-    pub integration_name: String,
-    /// What it announced.
-    pub event_type: String,
-    /// The type of the journal event behind it.
-    pub cause_type: String,
-    /// Attempts that were made.
-    pub attempt_count: i64,
-    /// Why.
-    pub error: Failure,
-    /// Whether its target is gone for good.
-    pub disable_integration: bool,
+    Dead {
+        /// Why.
+        error: Failure,
+        /// Whether its target is gone for good.
+        disable_integration: bool,
+    },
 }
 
 impl Store {
@@ -146,15 +143,17 @@ impl Store {
 
     /// Marks attempts, in one transaction; which marks landed. One that did not belongs to another claim by now.
     pub async fn delivery_finish(&self, marks: Vec<Mark>, now: Timestamp) -> Result<Vec<bool>, Error> {
-        let done = self.db.write((marks, now), |tx, (marks, now)| Box::pin(finish(tx, marks, *now)));
+        let input = (marks, self.keeps_attempts, now);
+        let done = self.db.write(input, |tx, (marks, keep, now)| Box::pin(finish(tx, marks, *keep, *now)));
         Ok(done.await?.value)
     }
 
     /// Returns deliveries that nobody works on any more: those in hand for longer than `stale_us`, and those of
     /// servers that are gone. Those over their budget die. How many.
     pub async fn delivery_recover(&self, now: Timestamp, stale_us: i64, max_attempts: u32) -> Result<usize, Error> {
-        let done = self.db.write((now, stale_us, max_attempts), |tx, (now, stale_us, max_attempts)| {
-            Box::pin(recover(tx, *now, *stale_us, *max_attempts))
+        let input = (now, stale_us, max_attempts, self.keeps_attempts);
+        let done = self.db.write(input, |tx, (now, stale_us, max_attempts, keep)| {
+            Box::pin(recover(tx, *now, *stale_us, *max_attempts, *keep))
         });
         Ok(done.await?.value)
     }
@@ -201,32 +200,34 @@ async fn claim(tx: &mut Tx, server: Uuid, now: Timestamp, limit: i64, lanes: &La
     for row in &rows {
         let integration =
             integrations.get(&row.get(2)?).ok_or_else(|| Error::Corrupt("delivery.integration_id".into()))?;
-        deliveries.push(Claimed {
+        let attempt = Attempt {
             id: row.get(0)?,
             tenant_id: row.get(1)?,
+            integration_id: integration.id,
+            integration_name: integration.name.clone(),
+            event_id: row.get(8)?,
             event_type: row.get(3)?,
             cause_type: row.get(4)?,
             attempt_count: row.get(5)?,
             claim_token: row.get(6)?,
-            payload: row.get(7)?,
-            integration: Arc::clone(integration),
-        });
+        };
+        deliveries.push(Claimed { attempt, payload: row.get(7)?, integration: Arc::clone(integration) });
     }
     let next_due = tx.query_one(&NEXT_DUE, params![]).await?.get(0)?;
     Ok(Claim { deliveries, next_due })
 }
 
-async fn finish(tx: &mut Tx, marks: &[Mark], now: Timestamp) -> Result<Vec<bool>, Error> {
+async fn finish(tx: &mut Tx, marks: &[Mark], keep: bool, now: Timestamp) -> Result<Vec<bool>, Error> {
     let mut landed = vec![false; marks.len()];
     let (mut sent, mut retry, mut dead) = (Vec::new(), Vec::new(), Vec::new());
     for (at, mark) in marks.iter().enumerate() {
-        let key = [Value::from(mark.id), mark.claim_token.into()];
+        let key = [Value::from(mark.attempt.id), mark.attempt.claim_token.into()];
         match &mark.outcome {
             Outcome::Sent => sent.push((at, key.to_vec())),
             Outcome::Retry { run_at, error } => {
                 retry.push((at, [&key[..], &[Value::from(*run_at), error.text.as_str().into()]].concat()));
             }
-            Outcome::Dead(d) => dead.push((at, [&key[..], &[Value::from(d.error.text.as_str())]].concat())),
+            Outcome::Dead { error, .. } => dead.push((at, [&key[..], &[Value::from(error.text.as_str())]].concat())),
         }
     }
     for (statement, batch) in [(&SENT, sent), (&RETRY, retry), (&DEAD, dead)] {
@@ -237,18 +238,18 @@ async fn finish(tx: &mut Tx, marks: &[Mark], now: Timestamp) -> Result<Vec<bool>
             }
         }
     }
-    for (mark, landed) in marks.iter().zip(&landed) {
-        if let Outcome::Dead(dead) = &mark.outcome
-            && *landed
-        {
-            bury(tx, mark.id, dead, now).await?;
+    let ended: Vec<&Mark> = marks.iter().zip(&landed).filter(|(_, landed)| **landed).map(|(mark, _)| mark).collect();
+    for mark in &ended {
+        if let Outcome::Dead { error, disable_integration } = &mark.outcome {
+            bury(tx, &mark.attempt, error, *disable_integration, now).await?;
         }
     }
+    history::note(tx, &ended, keep, now).await?;
     Ok(landed)
 }
 
 /// Journals a death, unless that could go round in circles, and disables an integration whose target is gone.
-async fn bury(tx: &mut Tx, id: DeliveryId, dead: &Dead, now: Timestamp) -> Result<(), Error> {
+async fn bury(tx: &mut Tx, dead: &Attempt, error: &Failure, disable: bool, now: Timestamp) -> Result<(), Error> {
     let change = Change::by_server(dead.tenant_id, now);
     if may_journal_death(&dead.cause_type) {
         let payload = DeliveryDead {
@@ -256,17 +257,17 @@ async fn bury(tx: &mut Tx, id: DeliveryId, dead: &Dead, now: Timestamp) -> Resul
             integration_name: dead.integration_name.clone(),
             event_type: dead.event_type.clone(),
             attempt_count: dead.attempt_count,
-            error_class: dead.error.class.as_str().to_owned(),
+            error_class: error.class.as_str().to_owned(),
         };
-        tx.append(change.event(&DELIVERY_DEAD, id, Lies::NOWHERE, &payload)?);
+        tx.append(change.event(&DELIVERY_DEAD, dead.id, Lies::NOWHERE, &payload)?);
     }
-    if dead.disable_integration {
+    if disable {
         let (tenant, integration) = (dead.tenant_id, dead.integration_id);
         if tx.query_opt(&DISABLE_LOCK, params![tenant, integration]).await?.is_some() {
             let row = tx.query_one(&integrations::GET, params![tenant, integration]).await?;
             let mut i = Integration::read(&row)?;
             i.enabled = false;
-            i.disabled_reason = Some(dead.error.text.clone());
+            i.disabled_reason = Some(error.text.clone());
             i.version += 1;
             i.updated_at = now;
             integrations::save(tx, tenant, &i).await?;
@@ -277,35 +278,34 @@ async fn bury(tx: &mut Tx, id: DeliveryId, dead: &Dead, now: Timestamp) -> Resul
     Ok(())
 }
 
-async fn recover(tx: &mut Tx, now: Timestamp, stale_us: i64, max_attempts: u32) -> Result<usize, Error> {
+async fn recover(tx: &mut Tx, now: Timestamp, stale_us: i64, max_attempts: u32, keep: bool) -> Result<usize, Error> {
     use courant_core::delivery::{Recovery, RetryPolicy, recover};
     let policy = RetryPolicy { max_attempts, ..RetryPolicy::default() };
     let bounds = params![now.plus_micros(-stale_us), now.plus_micros(-GONE_AFTER_US)];
     let rows = tx.query(&STALE, bounds).await?;
     let (mut back, mut dead) = (Vec::new(), Vec::new());
     for row in &rows {
-        let (id, claim_token): (DeliveryId, i64) = (row.get(0)?, row.get(7)?);
-        match recover(&policy, row.get(6)?) {
-            Recovery::Pending => back.push(params![id, claim_token, now].to_vec()),
-            Recovery::Dead(error) => dead.push(Mark {
-                id,
-                claim_token,
-                outcome: Outcome::Dead(Dead {
-                    tenant_id: row.get(1)?,
-                    integration_id: row.get(2)?,
-                    integration_name: row.get(3)?,
-                    event_type: row.get(4)?,
-                    cause_type: row.get(5)?,
-                    attempt_count: row.get(6)?,
-                    error,
-                    disable_integration: false,
-                }),
-            }),
+        let attempt = Attempt {
+            id: row.get(0)?,
+            tenant_id: row.get(1)?,
+            integration_id: row.get(2)?,
+            integration_name: row.get(3)?,
+            event_id: row.get(8)?,
+            event_type: row.get(4)?,
+            cause_type: row.get(5)?,
+            attempt_count: row.get(6)?,
+            claim_token: row.get(7)?,
+        };
+        match recover(&policy, attempt.attempt_count) {
+            Recovery::Pending => back.push(params![attempt.id, attempt.claim_token, now].to_vec()),
+            Recovery::Dead(error) => {
+                dead.push(Mark { attempt, outcome: Outcome::Dead { error, disable_integration: false } });
+            }
         }
     }
     if !back.is_empty() {
         tx.execute_each(&RECOVER, &back).await?;
     }
-    finish(tx, &dead, now).await?;
+    finish(tx, &dead, keep, now).await?;
     Ok(rows.len())
 }

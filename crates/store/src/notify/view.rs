@@ -1,7 +1,9 @@
 //! What operators see of the outbox, and the retry.
 
-use courant_api::notify::{DeliveryStatus, DeliveryView, RetryOutcome, RetryResult, Subject};
-use courant_api::{DeliveryId, DeploymentId, Permission, Resource, StackId};
+use courant_api::notify::{
+    DeliveriesRetried, DeliveriesRetry, DeliveryStatus, DeliveryView, RetryOutcome, RetryResult, Subject,
+};
+use courant_api::{DeliveryId, DeploymentId, IntegrationId, Permission, Resource, StackId};
 use courant_core::delivery::requeue;
 use serde::Deserialize;
 use uuid::Uuid;
@@ -16,14 +18,38 @@ statements! { "deliveries":
             d.created_at, d.payload
         FROM delivery d JOIN integration i ON i.tenant_id = d.tenant_id AND i.id = d.integration_id
         WHERE d.tenant_id = $1 AND d.id < $2 AND (NOT $3 OR d.status IN {texts $4})
-        ORDER BY d.id DESC LIMIT $5";
+            AND (NOT $5 OR d.integration_id = $6) AND (NOT $7 OR d.event_type IN {texts $8})
+        ORDER BY d.id DESC LIMIT $9";
     LOCK = "SELECT d.status, i.name FROM delivery d JOIN integration i ON i.tenant_id = d.tenant_id AND i.id = d.integration_id
         WHERE d.tenant_id = $1 AND d.id = $2 {for update of d}";
+    DEAD_OF = "SELECT d.integration_id, i.name, count(*)
+        FROM delivery d JOIN integration i ON i.tenant_id = d.tenant_id AND i.id = d.integration_id
+        WHERE d.tenant_id = $1 AND d.status = 'dead' AND (NOT $2 OR d.integration_id = $3)
+            AND (NOT $4 OR d.event_type IN {texts $5}) AND (NOT $6 OR d.last_error = $7)
+        GROUP BY d.integration_id, i.name";
+    DEAD_LOCK = "SELECT d.id FROM delivery d
+        WHERE d.tenant_id = $1 AND d.status = 'dead' AND d.integration_id IN {uuids $2}
+            AND (NOT $3 OR d.event_type IN {texts $4}) AND (NOT $5 OR d.last_error = $6)
+        ORDER BY d.id LIMIT $7 {for update of d skip locked}";
     REQUEUE = "UPDATE delivery SET status = 'pending', run_at = $3, attempt_count = 0, last_error = NULL
         WHERE tenant_id = $1 AND id = $2";
 }
 
+/// Most deliveries that a retry of many queues when nothing is asked.
+const DEFAULT_RETRIED: i64 = 1000;
+
 const ABSENT: Error = Error::NotFound("notification delivery");
+
+/// Which deliveries a list has; filters that are given all hold.
+#[derive(Clone, Debug, Default)]
+pub struct DeliveryQuery {
+    /// Only those with one of these statuses; empty: whatever their status.
+    pub statuses: Vec<DeliveryStatus>,
+    /// Only those to this integration.
+    pub integration_id: Option<IntegrationId>,
+    /// Only those that announce one of these; empty: whatever they announce.
+    pub event_types: Vec<String>,
+}
 
 /// The parts of a stored notification that a list shows.
 #[derive(Deserialize)]
@@ -48,8 +74,12 @@ impl Shown {
     /// Which deployment, and of which stack by id and name.
     fn of_stack(&self) -> (Option<String>, Option<String>, Option<String>) {
         match self.deployment.as_ref().or(self.dependent.as_ref()) {
-            Some(of) => (Some(of.deployment_id.to_string()), Some(of.stack_id.to_string()), Some(of.stack_name.clone())),
-            None if self.subject.kind == "stack" => (None, Some(self.subject.id.clone()), Some(self.subject.name.clone())),
+            Some(of) => {
+                (Some(of.deployment_id.to_string()), Some(of.stack_id.to_string()), Some(of.stack_name.clone()))
+            }
+            None if self.subject.kind == "stack" => {
+                (None, Some(self.subject.id.clone()), Some(self.subject.name.clone()))
+            }
             None => (None, None, None),
         }
     }
@@ -77,22 +107,32 @@ fn view(row: &Row) -> Result<DeliveryView, Error> {
 }
 
 impl Store {
-    /// Stored deliveries whose integration the caller may read, newest first; no statuses stand for all.
+    /// Stored deliveries whose integration the caller may read, newest first.
     pub async fn delivery_list(
         &self,
         caller: &Caller,
-        statuses: Vec<DeliveryStatus>,
+        query: DeliveryQuery,
         key: PageKey,
         limit: i64,
     ) -> Result<Page<DeliveryView>, Error> {
         self.db
-            .read((caller.clone(), statuses, key, limit), |tx, (caller, statuses, key, limit)| {
+            .read((caller.clone(), query, key, limit), |tx, (caller, query, key, limit)| {
                 Box::pin(async move {
                     let mut items: Vec<DeliveryView> = Vec::new();
                     let mut before = key.unwrap_or(Uuid::max());
-                    let wanted: Vec<String> = statuses.iter().map(|s| s.as_str().to_owned()).collect();
+                    let wanted: Vec<String> = query.statuses.iter().map(|s| s.as_str().to_owned()).collect();
                     loop {
-                        let values = params![caller.tenant_id, before, !wanted.is_empty(), wanted.clone(), *limit + 1];
+                        let values = params![
+                            caller.tenant_id,
+                            before,
+                            !wanted.is_empty(),
+                            wanted.clone(),
+                            query.integration_id.is_some(),
+                            query.integration_id.map_or(Uuid::nil(), IntegrationId::uuid),
+                            !query.event_types.is_empty(),
+                            query.event_types.clone(),
+                            *limit + 1
+                        ];
                         let rows = tx.query(&LIST, values).await?;
                         let read = Permission::NotificationIntegrationRead;
                         let shown = allows_names(&caller.rights, read, rows.iter().map(|row| row.get(2)))?;
@@ -132,6 +172,55 @@ impl Store {
                         tx.execute(&REQUEUE, params![change.tenant_id, *id, change.now]).await?;
                     }
                     Ok(RetryResult { outcome })
+                })
+            })
+            .await
+    }
+
+    /// Queues dead deliveries again that match, the oldest first, each with a fresh budget; only those whose integration the
+    /// actor may update count at all.
+    pub async fn deliveries_requeue(
+        &self,
+        change: Change,
+        wish: DeliveriesRetry,
+    ) -> Result<Changed<DeliveriesRetried>, Error> {
+        self.db
+            .change(change, wish, |tx, (change, wish)| {
+                Box::pin(async move {
+                    let types = (!wish.event_types.is_empty(), wish.event_types.clone());
+                    let error = (wish.last_error.is_some(), wish.last_error.clone().unwrap_or_default());
+                    let values = params![
+                        change.tenant_id,
+                        wish.integration_id.is_some(),
+                        wish.integration_id.map_or(Uuid::nil(), IntegrationId::uuid),
+                        types.0,
+                        types.1.clone(),
+                        error.0,
+                        error.1.clone()
+                    ];
+                    let rows = tx.query(&DEAD_OF, values).await?;
+                    let update = Permission::NotificationIntegrationUpdate;
+                    let allowed = allows_names(&change.rights, update, rows.iter().map(|row| row.get(1)))?;
+                    let (mut matched, mut integrations) = (0, Vec::new());
+                    for (row, allowed) in rows.iter().zip(allowed) {
+                        if allowed {
+                            matched += row.get::<i64>(2)?;
+                            integrations.push(row.get::<Uuid>(0)?);
+                        }
+                    }
+                    let mut requeued = 0;
+                    if !wish.dry_run.unwrap_or(false) && matched > 0 {
+                        let limit = wish.limit.unwrap_or(DEFAULT_RETRIED);
+                        let values = params![change.tenant_id, integrations, types.0, types.1, error.0, error.1, limit];
+                        let ids = tx.query(&DEAD_LOCK, values).await?;
+                        let row = |row: &Row| Ok(params![change.tenant_id, row.get::<Uuid>(0)?, change.now].to_vec());
+                        let rows = ids.iter().map(row).collect::<Result<Vec<_>, Error>>()?;
+                        if !rows.is_empty() {
+                            tx.execute_each(&REQUEUE, &rows).await?;
+                        }
+                        requeued = count(&rows);
+                    }
+                    Ok(DeliveriesRetried { matched, requeued, remaining: matched - requeued })
                 })
             })
             .await

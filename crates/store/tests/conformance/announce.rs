@@ -5,7 +5,7 @@ use std::sync::Arc;
 use courant_api::access::{GrantCreate, PrincipalPatch, PrincipalStatus};
 use courant_api::notify::Notification;
 use courant_api::{Permission, PrincipalId, Resource};
-use courant_store::{Announced, Edit, EventDraft, Integration, Place};
+use courant_store::{Announced, DeliveryQuery, Edit, EventDraft, Integration, Place};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
@@ -31,7 +31,7 @@ async fn add(world: &World, tenant: &Tenant, new: Integration) {
 
 /// What is queued, as (integration, entity), oldest first.
 async fn queued(world: &World, tenant: &Tenant) -> Vec<(String, String)> {
-    let mut all = world.store.delivery_list(&tenant.caller, Vec::new(), None, 1000).await.unwrap().items;
+    let mut all = world.store.delivery_list(&tenant.caller, DeliveryQuery::default(), None, 1000).await.unwrap().items;
     all.reverse();
     all.into_iter().map(|d| (d.integration_name, d.subject.id)).collect()
 }
@@ -201,7 +201,8 @@ async fn a_delivery_carries_its_notification(world: World) {
     let event = EventDraft { payload: r#"{ "name": "Tidy up", "n": 1.50 }"#.into(), ..draft("task.made", "t1") };
     let appended = world.append(&tenant, vec![event]).await[0];
     world.announce(at(9)).await;
-    let shown = world.store.delivery_list(&tenant.caller, Vec::new(), None, 10).await.unwrap().items.remove(0);
+    let shown =
+        world.store.delivery_list(&tenant.caller, DeliveryQuery::default(), None, 10).await.unwrap().items.remove(0);
     assert_eq!(
         (shown.status.as_str(), shown.attempt_count, shown.run_at, shown.created_at),
         ("pending", 0, at(9), at(9))
@@ -223,7 +224,7 @@ async fn a_delivery_carries_its_notification(world: World) {
         (shown.id, Some(appended.id), Some(appended.seq), tenant.id)
     );
     assert_eq!(
-        (claimed.tenant_id, claimed.cause_type.as_str(), claimed.event_type.as_str()),
+        (claimed.attempt.tenant_id, claimed.attempt.cause_type.as_str(), claimed.attempt.event_type.as_str()),
         (tenant.id, "task.made", "journal_event")
     );
     assert_eq!(told.event.unwrap().payload.text(), r#"{ "name": "Tidy up", "n": 1.50 }"#);

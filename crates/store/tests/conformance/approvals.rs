@@ -122,6 +122,9 @@ async fn an_approval_is_requested_and_decided_once(world: World) {
             "decisionBy": tenant.admin,
             "comment": "No: see token=[redacted]",
             "channel": "slack",
+            "taskPublicId": "TASK-000001",
+            "taskTitle": "Renew",
+            "artifactName": null,
         })
     );
 }
@@ -247,7 +250,13 @@ async fn cancelling_twice_is_cancelling_once(world: World) {
     decided(decide(&world, tenant.change(), one.id).await, ApprovalStatus::Cancelled);
     let told = world.since(&tenant, &begin).await;
     assert_eq!(types(&told), ["approval.cancelled"]);
-    assert_eq!(payload(&told[0]), json!({ "taskId": task, "cancelledBy": tenant.admin }));
+    assert_eq!(
+        payload(&told[0]),
+        json!({
+            "taskId": task, "cancelledBy": tenant.admin,
+            "taskPublicId": "TASK-000001", "taskTitle": "Renew", "artifactName": null,
+        })
+    );
     let other = request(&world, &tenant, asked).await;
     let stranger = Change { actor_id: Some(world.principal(&tenant).await), ..own };
     denied(world.store.approval_cancel(stranger, other.id).await);

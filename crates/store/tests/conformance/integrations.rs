@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use courant_api::notify::IntegrationView;
+use courant_api::notify::{IntegrationHealth, IntegrationView};
 use courant_api::{IntegrationId, Permission, Resource};
-use courant_store::{Change, Edit, Error, Integration};
+use courant_store::{Change, DeliveryQuery, Edit, Error, Integration};
 use serde_json::json;
 
 use crate::cases;
@@ -54,9 +54,12 @@ async fn an_integration_is_created_and_told_without_its_secrets(world: World) {
     new.created_at = at(3);
     let generated = Some("whsec_generated".to_owned());
     let made = now(world.store.integration_create(tenant.change(), new.clone(), generated).await.unwrap());
-    assert_eq!(made, IntegrationView { generated_secret: Some("whsec_generated".into()), ..new.view() });
+    assert_eq!(
+        made,
+        IntegrationView { generated_secret: Some("whsec_generated".into()), ..new.view(IntegrationHealth::default()) }
+    );
     let read = world.store.integration_get(&tenant.caller, new.id).await.unwrap();
-    assert_eq!(read, new.view());
+    assert_eq!(read, new.view(IntegrationHealth::default()));
     assert!(read.has_auth_config);
 
     let told = world.since(&tenant, &begin).await;
@@ -193,7 +196,7 @@ async fn a_deleted_integration_takes_its_deliveries_along(world: World) {
     let told = world.since(&tenant, &begin).await;
     assert_eq!(types(&told), ["notification_integration.deleted"]);
     assert_eq!(payload(&told[0]), json!({"name": "ops", "provider": "webhook", "changes": [], "deletedDeliveries": 3}));
-    let left = world.store.delivery_list(&tenant.caller, Vec::new(), None, 100).await.unwrap().items;
+    let left = world.store.delivery_list(&tenant.caller, DeliveryQuery::default(), None, 100).await.unwrap().items;
     assert_eq!(left.iter().map(|d| d.integration_id).collect::<Vec<_>>(), [kept.id; 3]);
     not_found(world.store.integration_get(&tenant.caller, doomed.id).await);
     not_found(world.store.integration_delete(tenant.change(), doomed.id).await);

@@ -159,7 +159,7 @@ async fn a_journals_state_shows_nothing_of_other_tenants(world: World) {
 
 async fn the_database_says_what_it_is(world: World) {
     let facts = world.store.database_facts().await.unwrap();
-    assert_eq!((facts.schema, facts.unwritable), (9, None));
+    assert_eq!((facts.schema, facts.unwritable), (11, None));
     if world.is_postgres() {
         assert!(facts.version.starts_with("PostgreSQL 1"), "{}", facts.version);
         assert_eq!(facts.session_timeouts.unwrap(), ["30s", "10s", "30s"]);

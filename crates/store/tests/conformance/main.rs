@@ -11,6 +11,7 @@ mod approvals;
 mod bindings;
 mod catalogue;
 mod deployments;
+mod digest;
 mod faults;
 mod filters;
 mod gate;
@@ -74,6 +75,7 @@ const NOUNS: &[&[Case]] = &[
     bindings::CASES,
     catalogue::CASES,
     deployments::CASES,
+    digest::CASES,
     faults::CASES,
     filters::CASES,
     idempotency::CASES,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use courant_api::DeliveryId;
 use courant_core::delivery::{Failure, FailureClass};
-use courant_store::{Claimed, Dead, Edit, Integration, Lanes, Mark, Outcome, Store};
+use courant_store::{Claimed, DeliveryQuery, Edit, Integration, Lanes, Mark, Outcome, Store};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -43,7 +43,7 @@ pub async fn add(world: &World, tenant: &Tenant, count: usize, second: i64) {
 
 pub async fn claim(store: &Store, server: Uuid, second: i64) -> Vec<Claimed> {
     let mut claimed = store.delivery_claim(server, at(second), 100, Lanes::default()).await.unwrap().deliveries;
-    claimed.sort_by_key(|d| d.id);
+    claimed.sort_by_key(|d| d.attempt.id);
     claimed
 }
 
@@ -52,29 +52,17 @@ pub fn failure(text: &str) -> Failure {
 }
 
 pub fn sent(d: &Claimed) -> Mark {
-    Mark { id: d.id, claim_token: d.claim_token, outcome: Outcome::Sent }
+    Mark { attempt: d.attempt.clone(), outcome: Outcome::Sent }
 }
 
 pub fn retry(d: &Claimed, second: i64) -> Mark {
-    Mark {
-        id: d.id,
-        claim_token: d.claim_token,
-        outcome: Outcome::Retry { run_at: at(second), error: failure("HTTP 503") },
-    }
+    let outcome = Outcome::Retry { run_at: at(second), error: failure("HTTP 503") };
+    Mark { attempt: d.attempt.clone(), outcome }
 }
 
 pub fn dead(d: &Claimed, disable_integration: bool) -> Mark {
-    let dead = Dead {
-        tenant_id: d.tenant_id,
-        integration_id: d.integration.id,
-        integration_name: d.integration.name.clone(),
-        event_type: d.event_type.clone(),
-        cause_type: d.cause_type.clone(),
-        attempt_count: d.attempt_count,
-        error: Failure::new(FailureClass::Destination, "HTTP 410"),
-        disable_integration,
-    };
-    Mark { id: d.id, claim_token: d.claim_token, outcome: Outcome::Dead(dead) }
+    let error = Failure::new(FailureClass::Destination, "HTTP 410");
+    Mark { attempt: d.attempt.clone(), outcome: Outcome::Dead { error, disable_integration } }
 }
 
 pub async fn finish(store: &Store, marks: Vec<Mark>) -> Vec<bool> {
@@ -83,7 +71,7 @@ pub async fn finish(store: &Store, marks: Vec<Mark>) -> Vec<bool> {
 
 /// What is stored, as (status, attempts, error), oldest first.
 pub async fn stored(world: &World, tenant: &Tenant) -> Vec<(&'static str, i64, Option<String>)> {
-    let mut all = world.store.delivery_list(&tenant.caller, Vec::new(), None, 1000).await.unwrap().items;
+    let mut all = world.store.delivery_list(&tenant.caller, DeliveryQuery::default(), None, 1000).await.unwrap().items;
     all.reverse();
     all.into_iter().map(|d| (d.status.as_str(), d.attempt_count, d.last_error)).collect()
 }
@@ -99,9 +87,9 @@ async fn due_deliveries_are_claimed_oldest_first_up_to_a_limit(world: World) {
     assert_eq!((first.deliveries.len(), first.next_due), (2, Some(at(0))));
     let second = claim(49, 10).await;
     assert_eq!((second.deliveries.len(), second.next_due), (1, Some(at(50))));
-    let mut early: Vec<_> = first.deliveries.iter().map(|d| d.id).collect();
+    let mut early: Vec<_> = first.deliveries.iter().map(|d| d.attempt.id).collect();
     early.sort();
-    assert!(early.iter().all(|id| *id < second.deliveries[0].id));
+    assert!(early.iter().all(|id| *id < second.deliveries[0].attempt.id));
     let last = claim(50, 10).await;
     assert_eq!((last.deliveries.len(), last.next_due), (2, None));
 }
@@ -109,7 +97,7 @@ async fn due_deliveries_are_claimed_oldest_first_up_to_a_limit(world: World) {
 async fn a_claimed_delivery_is_nobody_elses(world: World) {
     let (tenant, server) = queue(&world, 1).await;
     let claimed = claim(&world.store, server, 1).await;
-    assert_eq!((claimed[0].attempt_count, claimed[0].claim_token), (1, 1));
+    assert_eq!((claimed[0].attempt.attempt_count, claimed[0].attempt.claim_token), (1, 1));
     assert_eq!(stored(&world, &tenant).await, [("processing", 1, None)]);
     for second in [1, 1000] {
         assert_eq!(claim(&world.store, server, second).await.len(), 0);
@@ -148,7 +136,8 @@ async fn what_was_sent_is_gone(world: World) {
     assert_eq!(finish(&world.store, vec![sent(&claimed[0])]).await, [true]);
     assert_eq!(stored(&world, &tenant).await, [("processing", 1, None)]);
     assert_eq!(finish(&world.store, vec![sent(&claimed[0])]).await, [false], "it cannot be marked twice");
-    let nobody = Mark { id: DeliveryId(Uuid::from_u128(1)), claim_token: 1, outcome: Outcome::Sent };
+    let mut nobody = sent(&claimed[0]);
+    nobody.attempt.id = DeliveryId(Uuid::from_u128(1));
     assert_eq!(finish(&world.store, vec![nobody]).await, [false]);
     assert_eq!(finish(&world.store, Vec::new()).await, [false; 0]);
 }
@@ -162,14 +151,21 @@ async fn a_retry_is_due_at_its_time_and_shows_its_error(world: World) {
     let early = world.store.delivery_claim(server, at(29), 10, Lanes::default()).await.unwrap();
     assert_eq!((early.deliveries.len(), early.next_due), (0, Some(at(30))));
     let second = claim(&world.store, server, 30).await;
-    assert_eq!((second[0].id, second[0].attempt_count, second[0].claim_token), (first[0].id, 2, 2));
+    assert_eq!(
+        (second[0].attempt.id, second[0].attempt.attempt_count, second[0].attempt.claim_token),
+        (first[0].attempt.id, 2, 2)
+    );
     assert_eq!(second[0].payload, first[0].payload);
 }
 
 async fn marks_land_each_by_itself(world: World) {
     let (tenant, server) = queue(&world, 6).await;
     let c = claim(&world.store, server, 1).await;
-    let older = |d: &Claimed| Claimed { claim_token: d.claim_token - 1, ..d.clone() };
+    let older = |d: &Claimed| {
+        let mut older = d.clone();
+        older.attempt.claim_token -= 1;
+        older
+    };
     let marks = vec![
         retry(&c[0], 10),
         sent(&older(&c[1])),
@@ -192,7 +188,7 @@ async fn a_mark_of_an_older_claim_lands_nowhere(world: World) {
     let in_between = finish(&world.store, vec![sent(&straggler), retry(&straggler, 500), dead(&straggler, true)]).await;
     assert_eq!(in_between, [false; 3], "it was taken back");
     let heir = claim(&world.store, server, 400).await.remove(0);
-    assert_eq!((heir.id, heir.claim_token), (straggler.id, 2));
+    assert_eq!((heir.attempt.id, heir.attempt.claim_token), (straggler.attempt.id, 2));
     let marks = vec![sent(&straggler), retry(&straggler, 500), dead(&straggler, true)];
     let begin = world.end(&tenant).await;
     assert_eq!(finish(&world.store, marks).await, [false; 3]);
@@ -205,11 +201,11 @@ async fn a_mark_of_a_claim_before_a_requeue_lands_nowhere(world: World) {
     let (tenant, server) = queue(&world, 1).await;
     let straggler = claim(&world.store, server, 1).await.remove(0);
     assert_eq!(world.store.delivery_recover(at(400), 300_000_000, 1).await.unwrap(), 1);
-    now(world.store.delivery_requeue(tenant.change_at(401), straggler.id).await.unwrap());
+    now(world.store.delivery_requeue(tenant.change_at(401), straggler.attempt.id).await.unwrap());
     let heir = claim(&world.store, server, 401).await.remove(0);
     // The attempts begin anew, the token never does.
-    assert_eq!((heir.attempt_count, straggler.attempt_count), (1, 1));
-    assert_eq!((heir.claim_token, straggler.claim_token), (2, 1));
+    assert_eq!((heir.attempt.attempt_count, straggler.attempt.attempt_count), (1, 1));
+    assert_eq!((heir.attempt.claim_token, straggler.attempt.claim_token), (2, 1));
     assert_eq!(finish(&world.store, vec![sent(&straggler)]).await, [false]);
     assert_eq!(finish(&world.store, vec![sent(&heir)]).await, [true]);
 }
@@ -249,7 +245,7 @@ async fn servers_that_claim_at_once_share_the_work_without_overlap(world: World)
                 }
                 let marks = claimed.iter().map(sent).collect();
                 assert!(store.delivery_finish(marks, at(2)).await.unwrap().into_iter().all(|landed| landed));
-                mine.extend(claimed.into_iter().map(|d| d.id));
+                mine.extend(claimed.into_iter().map(|d| d.attempt.id));
             }
         });
     }

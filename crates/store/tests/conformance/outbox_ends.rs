@@ -2,7 +2,7 @@
 
 use courant_api::notify::{DeliveryStatus, RetryOutcome};
 use courant_api::{DeliveryId, Permission, Resource};
-use courant_store::Claimed;
+use courant_store::{Claimed, DeliveryQuery};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -39,7 +39,7 @@ async fn a_death_is_told_once(world: World) {
     assert_eq!(types(&told), ["notification_delivery.dead"]);
     assert_eq!(
         (told[0].entity_id.as_str(), told[0].actor_id, told[0].occurred_at),
-        (claimed.id.to_string().as_str(), None, at(100))
+        (claimed.attempt.id.to_string().as_str(), None, at(100))
     );
     let expected = json!({
         "integrationId": claimed.integration.id, "integrationName": "ops", "eventType": "journal_event",
@@ -59,7 +59,7 @@ async fn a_death_of_news_about_notifications_is_not_told(world: World) {
     assert_eq!(world.announce(at(0)).await, 1);
     let server = world.store.server_register(at(0)).await.unwrap();
     let claimed = claim(&world.store, server, 1).await.remove(0);
-    assert_eq!(claimed.cause_type, "notification_integration.created");
+    assert_eq!(claimed.attempt.cause_type, "notification_integration.created");
     let begin = world.end(&tenant).await;
     assert_eq!(finish(&world.store, vec![dead(&claimed, false)]).await, [true]);
     assert_eq!(stored(&world, &tenant).await.len(), 1, "it is dead and in sight");
@@ -95,7 +95,11 @@ async fn work_of_a_server_that_is_gone_is_taken_back(world: World) {
     assert_eq!(stored(&world, &tenant).await, [("pending", 1, None)]);
     let server = world.store.server_register(at(16)).await.unwrap();
     let heir = claim(&world.store, server, 16).await.remove(0);
-    assert_eq!((heir.id, heir.attempt_count, heir.claim_token), (lost.id, 2, 2), "the lost attempt counts");
+    assert_eq!(
+        (heir.attempt.id, heir.attempt.attempt_count, heir.attempt.claim_token),
+        (lost.attempt.id, 2, 2),
+        "the lost attempt counts"
+    );
 
     // One that has left in order is gone at once.
     world.store.server_leave(server).await.unwrap();
@@ -146,7 +150,7 @@ async fn one_of_each(world: &World) -> (Tenant, Vec<Claimed>, Vec<DeliveryId>) {
     let claimed = claim(&world.store, server, 1).await;
     assert_eq!(finish(&world.store, vec![dead(&claimed[0], false), retry(&claimed[1], 500)]).await, [true, true]);
     add(world, &tenant, 1, 50).await;
-    let listed = world.store.delivery_list(&tenant.caller, Vec::new(), None, 10).await.unwrap().items;
+    let listed = world.store.delivery_list(&tenant.caller, DeliveryQuery::default(), None, 10).await.unwrap().items;
     let ids: Vec<_> = listed.iter().rev().map(|d| d.id).collect();
     let statuses: Vec<_> = listed.iter().rev().map(|d| d.status.as_str()).collect();
     assert_eq!(statuses, ["dead", "failed", "processing", "pending"]);
@@ -163,9 +167,9 @@ async fn only_what_is_dead_is_queued_again(world: World) {
     assert_eq!(stored(&world, &tenant).await, before);
     assert_eq!(requeue(ids[0]).await, RetryOutcome::Requeued);
     assert_eq!(requeue(ids[0]).await, RetryOutcome::AlreadyQueued);
-    let listed = world.store.delivery_list(&tenant.caller, Vec::new(), None, 10).await.unwrap().items;
+    let listed = world.store.delivery_list(&tenant.caller, DeliveryQuery::default(), None, 10).await.unwrap().items;
     let again = &listed[3];
-    assert_eq!((again.id, again.status, again.attempt_count), (claimed[0].id, DeliveryStatus::Pending, 0));
+    assert_eq!((again.id, again.status, again.attempt_count), (claimed[0].attempt.id, DeliveryStatus::Pending, 0));
     assert_eq!((again.last_error.as_deref(), again.run_at), (None, at(700)));
     not_found(world.store.delivery_requeue(tenant.change(), DeliveryId(Uuid::from_u128(1))).await);
 }
@@ -199,7 +203,16 @@ async fn deliveries_are_listed_by_status_and_right_in_pages(world: World) {
     let list = async |caller: &_, statuses: &[DeliveryStatus], limit| {
         let (mut seen, mut key) = (Vec::new(), None);
         loop {
-            let page = world.store.delivery_list(caller, statuses.to_vec(), key, limit).await.unwrap();
+            let page = world
+                .store
+                .delivery_list(
+                    caller,
+                    DeliveryQuery { statuses: statuses.to_vec(), ..DeliveryQuery::default() },
+                    key,
+                    limit,
+                )
+                .await
+                .unwrap();
             assert!(page.items.len() <= usize::try_from(limit).unwrap());
             seen.extend(page.items.into_iter().map(|d| (d.integration_name, d.status)));
             key = page.next;
@@ -223,7 +236,11 @@ async fn deliveries_are_listed_by_status_and_right_in_pages(world: World) {
         assert_eq!(list(&tenant.caller, &[Failed], limit).await, ["ops failed"]);
         assert_eq!(list(&read("other"), &[], limit).await, Vec::<String>::new());
     }
-    let page = world.store.delivery_list(&tenant.caller, vec![Dead], None, 1).await.unwrap();
+    let page = world
+        .store
+        .delivery_list(&tenant.caller, DeliveryQuery { statuses: vec![Dead], ..DeliveryQuery::default() }, None, 1)
+        .await
+        .unwrap();
     assert_eq!((page.items[0].id, page.next), (ids[0], None));
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use courant_api::access::{GrantCreate, PrincipalPatch, WorkspaceCreate, WorkspacePatch};
 use courant_api::catalog::EventTypeRegister;
 use courant_api::{Permission, Resource};
-use courant_store::{EventDraft, EventQuery};
+use courant_store::{DeliveryQuery, EventDraft, EventQuery};
 use serde_json::json;
 
 use crate::cases;
@@ -28,7 +28,7 @@ async fn another_tenants_ids_are_not_found_by_any_method(world: World) {
         now(store.integration_create(owner.change(), owner.integration("ops", &["task."]), None).await.unwrap()).id;
     let event = world.append(&owner, vec![draft("task.made", "a")]).await[0].id;
     world.announce(at(0)).await;
-    let delivery = store.delivery_list(&owner.caller, Vec::new(), None, 1).await.unwrap().items[0].id;
+    let delivery = store.delivery_list(&owner.caller, DeliveryQuery::default(), None, 1).await.unwrap().items[0].id;
     let everything = world.events(&owner).await;
 
     not_found(store.principal_get(stranger.id, principal).await);
@@ -60,7 +60,7 @@ async fn another_tenants_ids_are_not_found_by_any_method(world: World) {
     not_found(store.delivery_requeue(stranger.change(), delivery).await);
 
     assert_eq!(world.events(&owner).await, everything, "nothing of it touched the owner");
-    assert_eq!(store.delivery_list(&owner.caller, Vec::new(), None, 10).await.unwrap().items.len(), 1);
+    assert_eq!(store.delivery_list(&owner.caller, DeliveryQuery::default(), None, 10).await.unwrap().items.len(), 1);
 }
 
 async fn another_tenants_rows_are_in_no_list(world: World) {
@@ -76,7 +76,7 @@ async fn another_tenants_rows_are_in_no_list(world: World) {
     assert_eq!(store.workspace_list(stranger.id, None, 10).await.unwrap().items, []);
     assert_eq!(store.event_type_list(stranger.id, String::new(), 10).await.unwrap(), []);
     assert_eq!(store.integration_list(&stranger.caller, None, 10).await.unwrap().items, []);
-    assert_eq!(store.delivery_list(&stranger.caller, Vec::new(), None, 10).await.unwrap().items, []);
+    assert_eq!(store.delivery_list(&stranger.caller, DeliveryQuery::default(), None, 10).await.unwrap().items, []);
     let principals = store.principal_list(stranger.id, None, 10).await.unwrap().items;
     assert_eq!(principals.iter().map(|p| p.id).collect::<Vec<_>>(), [stranger.admin]);
     assert!(

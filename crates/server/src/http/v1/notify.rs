@@ -1,9 +1,11 @@
 //! `/orgs/{org_id}/notification-integrations`, `/orgs/{org_id}/notification-deliveries`
 
 use courant_api::notify::{
-    DeliveryStatus, DeliveryView, IntegrationCreate, IntegrationPatch, IntegrationView, RetryResult,
+    AttemptView, DeliveriesRetried, DeliveriesRetry, DeliveryStatus, DeliveryView, IntegrationCreate, IntegrationPatch,
+    IntegrationTested, IntegrationView, RetryResult,
 };
-use courant_api::{DeliveryId, ErrorCode, IntegrationId, Page, Permission, TenantId};
+use courant_api::{DeliveryId, ErrorCode, EventId, IntegrationId, Page, Permission, TenantId};
+use courant_store::{AttemptQuery, DeliveryQuery};
 use http::StatusCode;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -12,6 +14,7 @@ use super::list::{List, ListQuery};
 use super::{changed, versioned};
 use crate::app::App;
 use crate::http::{Access, ApiError, Cx, Endpoint, Input, Reply};
+use crate::ops::notify::Tested;
 use crate::ops::{Actor, notify};
 
 const NAMED: &str = "notification_integration:<its name>";
@@ -21,6 +24,7 @@ const MAX_DELIVERIES: i64 = 200;
 
 const INTEGRATIONS: List = List("notification-integrations");
 const DELIVERIES: List = List("notification-deliveries");
+const ATTEMPTS: List = List("notification-attempts");
 
 pub(super) fn endpoints() -> Vec<Endpoint<App>> {
     use ErrorCode as E;
@@ -74,6 +78,31 @@ pub(super) fn endpoints() -> Vec<Endpoint<App>> {
             .summary("Queues a dead delivery again")
             .missing("notification delivery")
             .access(Access::On(&[Permission::NotificationIntegrationUpdate], NAMED)),
+        Endpoint::post("/api/v1/orgs/{org_id}/notification-deliveries:retry", retry_all)
+            .tag("notifications")
+            .summary("Queues all dead deliveries again that match")
+            .description(
+                "At most `limit` at once, the oldest first; who wants all sends it again until nothing remains. `dryRun` only \
+                 counts.",
+            )
+            .missing("org")
+            .access(Access::On(&[Permission::NotificationIntegrationUpdate], ANY)),
+        Endpoint::post("/api/v1/orgs/{org_id}/notification-integrations/{id}/test", test)
+            .tag("notifications")
+            .summary("Tells an integration something made up, now")
+            .description(
+                "Past the outbox, with the stored secret, also while it is disabled; nothing is stored. Without `eventType` the \
+                 first of its `events` is told, so that what is verified is what it will receive.",
+            )
+            .missing("notification integration")
+            .access(Access::On(&[Permission::NotificationIntegrationUpdate], NAMED)),
+        Endpoint::get("/api/v1/orgs/{org_id}/notification-attempts", attempts)
+            .tag("notifications")
+            .summary("Lists what was tried lately")
+            .description("One row an attempt, sent or not, newest first; kept for a few days, apart from the deliveries.")
+            .missing("org")
+            .access(Access::On(&[Permission::NotificationIntegrationRead], ANY))
+            .errors(&[E::InvalidCursor]),
     ]
 }
 
@@ -144,10 +173,16 @@ async fn delete(cx: Cx<App>, input: Input<ByIntegration, (), ()>) -> Result<Repl
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct DeliveryQuery {
+struct DeliveriesQuery {
     /// Only these statuses; repeatable. None: every stored row.
     #[serde(default)]
     status: Vec<DeliveryStatus>,
+    /// Only those to this integration.
+    integration_id: Option<IntegrationId>,
+    /// Only those that announce one of these, `journal_event` among them; repeatable.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    event_type: Vec<String>,
     /// The `nextCursor` of the page before.
     cursor: Option<String>,
     /// Most rows in the page; 50 when absent, and no more than 200.
@@ -155,13 +190,72 @@ struct DeliveryQuery {
     limit: Option<i64>,
 }
 
-async fn deliveries(cx: Cx<App>, input: Input<Org, DeliveryQuery, ()>) -> Result<Reply<Page<DeliveryView>>, ApiError> {
+async fn deliveries(
+    cx: Cx<App>,
+    input: Input<Org, DeliveriesQuery, ()>,
+) -> Result<Reply<Page<DeliveryView>>, ApiError> {
     notify::of_org(&cx.caller, input.path.org_id)?;
     let query = input.query;
     let limit = query.limit.unwrap_or(50).min(MAX_DELIVERIES);
     let key = query.cursor.as_deref().map(|cursor| DELIVERIES.id(cursor)).transpose()?;
-    let rows = notify::delivery_list(&cx.app, &cx.caller, query.status, key, limit).await?;
+    for announced in &query.event_type {
+        tested("eventType", announced)?;
+    }
+    let wanted =
+        DeliveryQuery { statuses: query.status, integration_id: query.integration_id, event_types: query.event_type };
+    let rows = notify::delivery_list(&cx.app, &cx.caller, wanted, key, limit).await?;
     Ok(Reply::ok(DELIVERIES.page(rows)))
+}
+
+fn tested(field: &str, text: &str) -> Result<Tested, ApiError> {
+    text.parse().map_err(|()| ApiError::invalid_field(field, "is neither an announced type nor journal_event"))
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct TestQuery {
+    /// What is told: an announced type, or `journal_event`.
+    #[serde(alias = "event_type")]
+    #[schemars(with = "String")]
+    event_type: Option<String>,
+}
+
+async fn test(cx: Cx<App>, input: Input<ByIntegration, TestQuery, ()>) -> Result<Reply<IntegrationTested>, ApiError> {
+    in_org(&cx, input.path.org_id, "notification integration")?;
+    let event_type = input.query.event_type.as_deref().map(|text| tested("eventType", text)).transpose()?;
+    Ok(Reply::ok(notify::integration_test(&cx.app, &cx.caller, input.path.id, event_type).await?))
+}
+
+async fn retry_all(cx: Cx<App>, input: Input<Org, (), DeliveriesRetry>) -> Result<Reply<DeliveriesRetried>, ApiError> {
+    notify::of_org(&cx.caller, input.path.org_id)?;
+    let done = notify::deliveries_retry(&cx.app, Actor::of(&cx), input.body).await?;
+    Ok(changed(StatusCode::OK, done))
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct AttemptsQuery {
+    /// Only those to this integration.
+    integration_id: Option<IntegrationId>,
+    /// Only those of this delivery.
+    delivery_id: Option<DeliveryId>,
+    /// Only those that told of this event.
+    event_id: Option<EventId>,
+    /// The `nextCursor` of the page before.
+    #[schemars(with = "String")]
+    cursor: Option<String>,
+    /// Most rows in the page; 50 when absent.
+    #[schemars(range(min = 1, max = 200))]
+    limit: Option<i64>,
+}
+
+async fn attempts(cx: Cx<App>, input: Input<Org, AttemptsQuery, ()>) -> Result<Reply<Page<AttemptView>>, ApiError> {
+    notify::of_org(&cx.caller, input.path.org_id)?;
+    let AttemptsQuery { integration_id, delivery_id, event_id, cursor, limit } = input.query;
+    let page = ListQuery { cursor, limit };
+    let query = AttemptQuery { integration_id, delivery_id, event_id };
+    let rows = notify::attempt_list(&cx.app, &cx.caller, query, page.key(ATTEMPTS)?, page.limit()).await?;
+    Ok(Reply::ok(ATTEMPTS.page(rows)))
 }
 
 async fn retry(cx: Cx<App>, input: Input<ByDelivery, (), ()>) -> Result<Reply<RetryResult>, ApiError> {

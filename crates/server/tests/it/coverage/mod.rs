@@ -40,7 +40,14 @@ pub async fn things(world: &World, tenant: &Tenant, type_name: &str) -> Things {
     let assignment = json!({ "principalId": member.id, "workspaceId": workspace });
     let assignment = tenant.post(&format!("/roles/{role}/assignments"), &assignment).await.expect(201);
     let name = format!("ops-{type_name}");
-    let webhook = tenant.webhook(&name, &world.sink, &[type_name], json!({ "paused": true })).await;
+    let webhook = tenant
+        .webhook(
+            &name,
+            &world.sink,
+            &[type_name],
+            json!({ "paused": true, "providerConfig": { "url": "http://192.0.2.1/in" } }),
+        )
+        .await;
     let event = tenant.append(tenant::order(type_name, "o_1")).await;
     let delivery = eventually("the delivery of the sample", async || {
         tenant.deliveries().await.into_iter().find(|d| d["integrationName"] == name.as_str())

@@ -216,7 +216,8 @@ impl World {
         app.live = Live::looking_every(poll);
         let app = Arc::new(app);
         let id = app.store.server_register(clock::now()).await.unwrap();
-        let limits = work::Limits { max_attempts: 1, delivery_retention: Duration::from_hours(1) };
+        let (delivery_retention, history_retention) = (Duration::from_hours(1), Duration::from_hours(1));
+        let limits = work::Limits { max_attempts: 1, delivery_retention, history_retention };
         let workers = work::start(&app, id, limits);
         Peer { address: self.serve(Arc::clone(&app)).await, app, workers }
     }

@@ -5,6 +5,7 @@ mod approvals;
 mod bootstrap;
 mod consumers;
 mod deliveries;
+mod deployments;
 mod event_types;
 mod events;
 mod grants;

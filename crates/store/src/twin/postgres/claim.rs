@@ -26,5 +26,5 @@ pub(crate) static CLAIM: Statement = Statement::only(
             WHERE r.place <= CASE WHEN r.integration_id = ANY($5::uuid[]) THEN 1 ELSE CAST($6 AS bigint) END
             ORDER BY r.run_at, r.id LIMIT $3))
         FOR UPDATE SKIP LOCKED))
-    RETURNING id, tenant_id, integration_id, event_type, cause_type, attempt_count, claim_token, payload",
+    RETURNING id, tenant_id, integration_id, event_type, cause_type, attempt_count, claim_token, payload, event_id",
 );

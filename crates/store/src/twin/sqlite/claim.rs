@@ -22,5 +22,5 @@ pub(crate) static CLAIM: Statement = Statement::only(
         ) r
         WHERE r.place <= CASE WHEN r.integration_id IN {uuids $5} THEN 1 ELSE CAST($6 AS bigint) END
         ORDER BY r.run_at, r.id LIMIT $3)
-    RETURNING id, tenant_id, integration_id, event_type, cause_type, attempt_count, claim_token, payload",
+    RETURNING id, tenant_id, integration_id, event_type, cause_type, attempt_count, claim_token, payload, event_id",
 );

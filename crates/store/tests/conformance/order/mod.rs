@@ -11,12 +11,14 @@
 //! | the horizon is the oldest open transaction of the snapshot | `writers` (its foreign transaction), `transactions` |
 //! | a workspace is changed without its row's lock | `locks::changes_of_one_entity…` |
 //! | the horizon waits for gaps to close | `stuck::a_writer_killed…` |
+//! | a look's whole time is charged twice | `stalled` |
 //! | no incarnation is opened for another database, or at an embedded start | `incarnations` |
 
 mod crash;
 mod holders;
 mod incarnations;
 mod locks;
+mod stalled;
 mod stuck;
 mod transactions;
 mod writers;

@@ -34,9 +34,11 @@ async fn an_integration_is_shown_as_it_was_created_without_its_secret(world: &Wo
         assert_eq!(created.etag(), "\"1\"");
         let expected = json!({
             "id": view["id"], "name": name, "provider": body["provider"], "enabled": true, "paused": false,
-            "disabledReason": null, "journalTypes": ["order."], "workspaceId": null,
+            "disabledReason": null, "events": [], "journalTypes": ["order."], "workspaceId": null,
+            "stackLabelSelector": {}, "changesOnly": false, "findingsDigestSchedule": null,
             "providerConfig": body["providerConfig"], "hasAuthConfig": true, "version": 1,
             "createdAt": view["createdAt"], "updatedAt": view["createdAt"], "generatedSecret": null,
+            "health": { "lastSuccessAt": null, "lastErrorAt": null, "lastError": null, "consecutiveFailures": 0 },
         });
         assert_eq!(view, expected);
         let read = tenant.get(&format!("{path}/{}", id(&view))).await;

@@ -3,4 +3,5 @@
 mod create;
 mod edit;
 mod grants;
+mod report;
 mod secrets;

@@ -2,7 +2,7 @@
 
 use super::{announced, in_seconds};
 use crate::support::tenant::order;
-use crate::support::{World, json, on_both_databases};
+use crate::support::{Value, World, json, on_both_databases};
 
 const PATH: &str = "/operations/journal";
 
@@ -10,13 +10,18 @@ async fn the_state_of_a_journal_is_shown(world: &World) {
     let tenant = world.tenant().await;
     tenant.register(&["order.made"]).await;
     tenant.append(order("order.made", "o_1")).await;
+    let first = &tenant.events("").await[0];
+    let stands = async |name: &str, cursor: &Value| {
+        let lease = json!({ "cursor": cursor, "expiresAt": in_seconds(3600) });
+        tenant.put(&format!("/consumers/{name}"), &lease).await.expect(200);
+    };
+    // That they came is in the journal, too.
+    stands("behind", &first["cursor"]).await;
+    stands("caught-up", &first["cursor"]).await;
     announced(world).await;
     let events = tenant.events("").await;
-    let (first, last) = (&events[0], &events[events.len() - 1]);
-    for (name, event) in [("behind", first), ("caught-up", last)] {
-        let lease = json!({ "cursor": event["cursor"], "expiresAt": in_seconds(3600) });
-        tenant.put(&format!("/consumers/{name}"), &lease).await.expect(200);
-    }
+    let last = &events[events.len() - 1];
+    stands("caught-up", &last["cursor"]).await;
     let status = tenant.get(PATH).await.expect(200);
     assert_eq!(status["head"], json!({ "sequence": last["sequence"], "cursor": last["cursor"] }));
     assert_eq!(status["horizon"], status["head"]);

@@ -1,0 +1,57 @@
+//! `courant deployments`: what a pipeline says of what it does, from any CI script.
+//!
+//! What is printed is `name=value` lines, fit for `eval` and for a CI system's file of outputs, or one JSON object.
+
+mod finish;
+mod plan;
+mod report;
+mod start;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use courant_api::TenantId;
+use courant_api::deployments::{DeploymentRunView, DeploymentView};
+use serde_json::json;
+
+use super::output::line;
+use super::tail::ServerArgs;
+
+#[derive(Subcommand)]
+pub(super) enum DeploymentsCommand {
+    /// Create a deployment of a stack, or go on with one, and begin its next run.
+    Start(Box<start::StartArgs>),
+    /// Say that a run's runner is there; with a command, as long as that runs.
+    Report(report::ReportArgs),
+    /// End a run.
+    Finish(Box<finish::FinishArgs>),
+}
+
+/// Whose deployments, on which server.
+#[derive(Args)]
+struct OrgArgs {
+    /// The org: the tenant's id.
+    #[arg(long, env = "COURANT_ORG", value_name = "ID")]
+    org: TenantId,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+pub(super) async fn run(command: DeploymentsCommand) -> Result<ExitCode> {
+    match command {
+        DeploymentsCommand::Start(args) => start::run(*args).await.map(|()| ExitCode::SUCCESS),
+        DeploymentsCommand::Report(args) => report::run(args).await,
+        DeploymentsCommand::Finish(args) => finish::run(*args).await.map(|()| ExitCode::SUCCESS),
+    }
+}
+
+/// Shows where a deployment stands, and its run.
+fn show(deployment: &DeploymentView, run: Option<&DeploymentRunView>, as_json: bool) -> Result<()> {
+    if as_json {
+        return line(json!({ "deployment": deployment, "run": run }).to_string());
+    }
+    line(format!("deployment={}", deployment.id))?;
+    line(format!("status={}", deployment.status))?;
+    run.map_or(Ok(()), |run| line(format!("run={}", run.id)))
+}
