@@ -81,6 +81,10 @@ pub(crate) fn announced_sample(announced: AnnouncedType) -> Notification {
     Notification { event_id: generic.event_id, sequence: generic.sequence, ..sample(told, announced) }
 }
 
+fn plan(deployment: &mut AnnouncedDeployment) -> &mut PlanSummary {
+    deployment.plan_summary.as_mut().unwrap()
+}
+
 /// What the rendering of a type hangs on beside the type.
 fn variants() -> Vec<(&'static str, Notification)> {
     use AnnouncedType as T;
@@ -89,9 +93,6 @@ fn variants() -> Vec<(&'static str, Notification)> {
         change(notification.deployment.as_mut().unwrap());
         notification
     };
-    fn plan(deployment: &mut AnnouncedDeployment) -> &mut PlanSummary {
-        deployment.plan_summary.as_mut().unwrap()
-    }
     let counts = |cycles, orphans, duplicates| FindingCounts { cycles, orphans, duplicates };
     let findings = |counts, previous, unchecked: &[&str]| {
         let mut notification = announced_sample(T::ExploreFindingsChanged);

@@ -222,7 +222,7 @@ impl Story {
         use AnnouncedType as T;
         match (announced, deployment.origin.pull_request()) {
             (T::PullRequestPromoted, Some(number)) => {
-                self.what = format!("pull request #{number} promoted to a deploy")
+                self.what = format!("pull request #{number} promoted to a deploy");
             }
             (T::PullRequestPromoted, None) => {}
             _ => self.what = format!("{} {}", mode(deployment.mode), self.what),

@@ -197,6 +197,7 @@ fn each_announced_type_reaches_who_wants_it_with_the_detail_of_its_family() {
 
 #[test]
 fn labels_are_matched_by_superset_and_only_stacks_have_them() {
+    use AnnouncedType as T;
     let labels = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
     };
@@ -204,7 +205,6 @@ fn labels_are_matched_by_superset_and_only_stacks_have_them() {
         let route = Route { stack_labels: labels(selector), ..wants(AnnouncedType::ALL) };
         News::of(&happened(announced, &with)).reaches(&route).is_some()
     };
-    use AnnouncedType as T;
     let has = json!({ "stackLabels": { "team": "a", "env": "prod" } });
     for (selector, expected) in [
         (&[][..], true),

@@ -4,6 +4,7 @@
 //! something appears. What was not looked at is unknown, never zero, and is told.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,11 +40,13 @@ async fn run(app: &Arc<App>) -> Result<(), ApiError> {
         for wanted in page {
             let now = clock::now();
             let Some(occurrence) = due(&wanted, now) else { continue };
-            if !found.contains_key(&wanted.tenant_id) {
-                let view = ops::deployments::findings_of(app, wanted.tenant_id).await?;
-                found.insert(wanted.tenant_id, view);
+            let view = match found.entry(wanted.tenant_id) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(entry) => entry.insert(ops::deployments::findings_of(app, wanted.tenant_id).await?),
+            };
+            if is_clean(view) {
+                continue;
             }
-            let Some(view) = found.get(&wanted.tenant_id).filter(|view| !is_clean(view)) else { continue };
             let digest = digest(app, wanted, view, occurrence, now);
             sent += u64::from(app.store.digest_send(digest, now).await?);
         }

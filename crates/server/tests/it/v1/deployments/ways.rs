@@ -289,7 +289,6 @@ async fn announced(world: &World, tenant: &Tenant, deployment: &str) -> Vec<Valu
 async fn every_way_tells_what_the_table_says(engine: Engine) {
     let world = World::start(engine, &[]).await;
     for way in WAYS {
-        println!("{}", way.name);
         let tenant = world.tenant().await;
         let all = json!({ "events": AnnouncedType::ALL, "paused": true });
         tenant.webhook("all", &world.sink, &[], all).await;
