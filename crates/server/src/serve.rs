@@ -68,14 +68,13 @@ impl Running {
             Some(point) => Authority::DecisionPoint(Arc::new(point.said())),
             None => Authority::Grants(config.authorization.reach),
         };
-        let keeps_attempts = !config.notify.history_retention.is_zero();
+        let keeps_attempts = config.notify.history_retention.is_some();
         let options = Options { authority, keeps_attempts, ..Options::server(url) };
         let store = Store::open(&options).await.context("opening the database")?;
-        let ring = match parts.ring.or_else(|| config.security.encryption_keys.clone()) {
-            Some(ring) => ring,
-            None => own_ring(&store, &config.server.data_dir).await?,
+        let ring = match parts.ring {
+            Some(given) => check_ring(&store, &given).await.map(|()| given)?,
+            None => ring(config, &store).await?,
         };
-        check_ring(&store, &ring).await?;
         let settings = Settings { slack_api_base_url: config.notify.slack_api_base_url.url().clone() };
         let bootstrap_secret = config.security.bootstrap_secret.clone();
         let sockets = socket::Limits { sockets: config.server.max_sockets, ..parts.sockets };
@@ -96,7 +95,7 @@ impl Running {
         let limits = Limits {
             max_attempts: config.notify.max_attempts,
             delivery_retention: config.notify.delivery_retention,
-            history_retention: config.notify.history_retention,
+            history_retention: config.notify.history_retention.unwrap_or_default(),
         };
         let workers = work::start(&app, server, limits);
         let http = TaskTracker::new();
@@ -160,6 +159,16 @@ pub fn make_data_dir(path: &Path) -> Result<()> {
         .with_context(|| format!("data directory {}", path.display()))
 }
 
+/// The key ring by this configuration, once it is known to have every key that the database needs.
+pub async fn ring(config: &Config, store: &Store) -> Result<KeyRing> {
+    let ring = match &config.security.encryption_keys {
+        Some(ring) => ring.clone(),
+        None => own_ring(store, &config.server.data_dir).await?,
+    };
+    check_ring(store, &ring).await?;
+    Ok(ring)
+}
+
 /// The ring of the data directory. A fresh one is only made for a database that needs no other: a key made beside it
 /// would hide that the right one is lost.
 async fn own_ring(store: &Store, data_dir: &Path) -> Result<KeyRing> {
@@ -182,10 +191,11 @@ fn serve_routes(tasks: &TaskTracker, listener: TcpListener, routes: Router, app:
     tasks.spawn(listen::serve(tasks.clone(), listener, routes, app.stop.clone()));
 }
 
-/// Refuses a key ring that lacks a key which the database needs, and notes new keys.
+/// Refuses a key ring that lacks a key which the database needs, and notes the one that seals from now on.
 async fn check_ring(store: &Store, ring: &KeyRing) -> Result<()> {
     ring.verify(&store.encryption_keys().await?)?;
-    for (id, check) in ring.check_values() {
+    // The first key is the one that seals; what older ones have sealed noted them when they were the first.
+    if let Some((id, check)) = ring.check_values().into_iter().next() {
         store.encryption_key_add(id, check).await?;
     }
     Ok(())

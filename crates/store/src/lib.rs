@@ -28,7 +28,7 @@ pub use journal::{AppendOutcome, EventDraft, EventQuery, Position, ScanBatch, St
 pub use journal::{DatabaseFacts, Held, PRUNE_BATCH, PruneRequest, PruneStep, RetentionState, WhenBlocked};
 pub use notify::{
     Announced, Attempt, AttemptQuery, Claim, Claimed, DeliveryQuery, Digest, DigestWanted, Edit, Edited, Integration,
-    Lanes, Mark, Outcome, Place,
+    Lanes, Mark, Outcome, Place, SealedSecret,
 };
 pub use work::{
     ApprovalQuery, Decision, DecisionTokenDraft, Editable, Kind, ProjectEdit, Resource, ResourceQuery, RuleEdit,

@@ -19,6 +19,7 @@ statements! { "servers":
     FORGET = "DELETE FROM server WHERE heartbeat_at < $1";
     KEYS = "SELECT id, check_value FROM encryption_key ORDER BY id";
     KEY_ADD = "INSERT INTO encryption_key (id, check_value) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING";
+    KEY_FORGET = "DELETE FROM encryption_key WHERE id = $1";
 }
 
 impl Store {
@@ -62,6 +63,14 @@ impl Store {
                 })
             })
             .await
+    }
+
+    /// Forgets a key that nothing is sealed with any more.
+    pub async fn encryption_key_forget(&self, id: String) -> Result<(), Error> {
+        let done = self.db.write(id, |tx, id| {
+            Box::pin(async move { tx.execute(&KEY_FORGET, params![id.as_str()]).await.map(|_| ()) })
+        });
+        Ok(done.await?.value)
     }
 
     /// Notes that this database needs a key.

@@ -8,6 +8,7 @@ mod doctor;
 mod journal;
 mod migrate;
 mod output;
+mod secrets;
 mod serve;
 mod tail;
 
@@ -43,6 +44,9 @@ enum Command {
     /// Export, prune and show the journal, on the database itself.
     #[command(subcommand)]
     Journal(journal::JournalCommand),
+    /// Keys under which secrets are stored, and their rotation.
+    #[command(subcommand)]
+    Secrets(secrets::SecretsCommand),
     /// Check configuration, database, clock, keys and the journal, and say what to do.
     Doctor(Box<doctor::DoctorArgs>),
     /// The catalogue of core event types.
@@ -88,6 +92,7 @@ pub fn main() -> ExitCode {
             Command::Tail(args) => tail::run(args).await,
             Command::Deployments(command) => return deployments::run(command).await,
             Command::Journal(command) => journal::run(command).await,
+            Command::Secrets(command) => secrets::run(command).await,
             Command::Doctor(args) => doctor::run(*args).await,
             Command::Catalog(CatalogCommand::Export(args)) => contract::export_catalog(&args.dir),
             Command::Contract(ContractCommand::Export(args)) => contract::export_contract(&args.dir),

@@ -29,7 +29,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ("journal_export_dir", "'/var/lib/courant/exports'"),
     ("slack_api_base_url", "'http://127.0.0.1:9001/api'"),
     ("notification_delivery_retention", "'7d'"),
-    ("notification_history_retention", "'0s'"),
+    ("notification_history_retention", "'off'"),
     ("notification_max_attempts", "3"),
     ("egress_allow", "['10.0.0.0/8', 'hooks.internal']"),
     ("oidc_issuers", "'https://login.example.com;audience=us'"),
@@ -67,7 +67,7 @@ fn without_configuration_the_server_is_local_and_embedded() {
     assert_eq!(config.server.log_format, LogFormat::Text);
     assert_eq!(config.notify.slack_api_base_url.url().as_str(), "https://slack.com/api");
     assert_eq!(config.notify.delivery_retention.as_secs(), 30 * 24 * 3600);
-    assert_eq!(config.notify.history_retention.as_secs(), 7 * 24 * 3600);
+    assert_eq!(config.notify.history_retention.unwrap().as_secs(), 7 * 24 * 3600);
     assert_eq!(config.notify.max_attempts, 8);
     assert!(config.server.public_base_url.is_none());
     assert!(config.server.metrics_listen.is_none());

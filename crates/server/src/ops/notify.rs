@@ -16,6 +16,8 @@ use courant_core::redact::redact_and_cut;
 use courant_cronspec::Schedule;
 use courant_providers::{ConfigError, Provider, provider};
 use courant_store::{AttemptQuery, Caller, Changed, DeliveryQuery, Edit, Edited, Error, Integration, Page, PageKey};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::deployments::labels;
@@ -32,8 +34,9 @@ const MAX_ANSWER_CHARS: usize = 4096;
 /// Most types that a retry of many names.
 const MAX_EVENT_TYPES: usize = 50;
 
-/// What a test tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a delivery or a test announces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub enum Tested {
     /// An announced type.
     Announced(AnnouncedType),
@@ -41,11 +44,39 @@ pub enum Tested {
     Journal,
 }
 
-impl std::str::FromStr for Tested {
-    type Err = ();
+impl Tested {
+    /// As it is written.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Announced(announced) => announced.as_str(),
+            Self::Journal => JOURNAL_EVENT,
+        }
+    }
+}
 
-    fn from_str(text: &str) -> Result<Self, ()> {
-        if text == JOURNAL_EVENT { Ok(Self::Journal) } else { text.parse().map(Self::Announced) }
+impl TryFrom<String> for Tested {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        if text == JOURNAL_EVENT {
+            return Ok(Self::Journal);
+        }
+        text.parse().map(Self::Announced).map_err(|()| "is neither an announced type nor journal_event")
+    }
+}
+
+impl JsonSchema for Tested {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "DeliveryEventType".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let all = AnnouncedType::ALL.iter().map(|announced| announced.as_str()).chain([JOURNAL_EVENT]);
+        schemars::json_schema!({ "type": "string", "enum": all.collect::<Vec<_>>() })
     }
 }
 
@@ -286,8 +317,19 @@ pub async fn attempt_list(
     limit: i64,
 ) -> Result<Page<AttemptView>, ApiError> {
     require_any(caller, Permission::NotificationIntegrationRead)?;
+    if let Some(id) = query.integration_id {
+        integration_get(app, caller, id).await?;
+    }
     let page = decided(app, || app.store.attempt_list(caller, query, key, limit)).await?;
-    found_any(app, caller, Permission::NotificationIntegrationRead, page.items.is_empty() && key.is_none()).await?;
+    let nothing = page.items.is_empty() && key.is_none();
+    found_any(app, caller, Permission::NotificationIntegrationRead, nothing).await?;
+    // Of what is gone there may be attempts; of what has none it must be there.
+    if let Some(id) = query.delivery_id.filter(|_| nothing) {
+        decided(app, || app.store.delivery_seen(caller, id)).await?;
+    }
+    if let Some(id) = query.event_id.filter(|_| nothing) {
+        app.store.event_get(caller.tenant_id, id).await?;
+    }
     Ok(page)
 }
 
@@ -300,6 +342,9 @@ pub async fn delivery_list(
     limit: i64,
 ) -> Result<Page<DeliveryView>, ApiError> {
     require_any(caller, Permission::NotificationIntegrationRead)?;
+    if let Some(id) = query.integration_id {
+        integration_get(app, caller, id).await?;
+    }
     let page = decided(app, || app.store.delivery_list(caller, query.clone(), key, limit)).await?;
     found_any(app, caller, Permission::NotificationIntegrationRead, page.items.is_empty() && key.is_none()).await?;
     Ok(page)
@@ -333,8 +378,14 @@ pub async fn deliveries_retry(
     if let Some(error) = &wish.last_error {
         text::prose("/lastError", error, Failure::MAX_TEXT)?;
     }
-    require_any(&actor.caller, Permission::NotificationIntegrationUpdate)?;
+    let update = Permission::NotificationIntegrationUpdate;
+    require_any(&actor.caller, update)?;
+    if let Some(id) = wish.integration_id {
+        decided(app, || app.store.integration_to_try(&actor.caller, id)).await?;
+    }
     let changed = decided(app, || app.store.deliveries_requeue(actor.change.clone(), wish.clone())).await?;
+    let nothing = matches!(&changed, Changed::Now(retried) if retried.matched == 0);
+    found_any(app, &actor.caller, update, nothing).await?;
     if matches!(&changed, Changed::Now(retried) if retried.requeued > 0) {
         app.wake_outbox();
     }

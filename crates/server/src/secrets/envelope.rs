@@ -64,6 +64,14 @@ impl KeyRing {
         let data_key = <&[u8; KEY_BYTES]>::try_from(data_key.as_slice()).map_err(|_| OpenError::Malformed)?;
         decrypt(data_key, parts.data_nonce, &context.binding("data", parts.key_id), parts.data)
     }
+
+    /// The same secret sealed with the first key of the ring; none when it is already.
+    pub fn reseal(&self, context: &SealContext, envelope: &[u8]) -> Result<Option<Vec<u8>>, OpenError> {
+        if Parts::of(envelope)?.key_id == self.first().0 {
+            return Ok(None);
+        }
+        Ok(Some(self.seal(context, &self.open(context, envelope)?)))
+    }
 }
 
 impl SealContext {
@@ -134,6 +142,21 @@ mod tests {
 
     fn row(org: u128, integration: u128) -> SealContext {
         SealContext { org: Uuid::from_u128(org).into(), integration: Uuid::from_u128(integration).into() }
+    }
+
+    #[test]
+    fn what_is_sealed_anew_opens_with_the_first_key_alone() {
+        let (old, new) =
+            ("old:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "new:AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=");
+        let [before, both, after] =
+            [old.to_owned(), format!("{new},{old}"), new.to_owned()].map(|r| KeyRing::parse(&r).unwrap());
+        let sealed = before.seal(&row(1, 2), b"secret");
+        assert_eq!(before.reseal(&row(1, 2), &sealed), Ok(None));
+        let anew = both.reseal(&row(1, 2), &sealed).unwrap().unwrap();
+        assert_eq!(both.reseal(&row(1, 2), &anew), Ok(None));
+        assert_eq!(after.open(&row(1, 2), &anew).unwrap().as_slice(), b"secret");
+        assert_eq!(both.reseal(&row(1, 3), &sealed), Err(OpenError::Refused));
+        assert_eq!(after.reseal(&row(1, 2), &sealed), Err(OpenError::UnknownKey("old".into())));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use courant_api::access::TenantBootstrapped;
 use courant_client::PageQuery;
 
-use crate::support::{Place, Value, on_both_databases};
+use crate::support::{Answer, Place, Value, WEBHOOK_SECRET, json, on_both_databases};
 
 async fn a_tenant_is_made_beside_a_running_server(place: Place) {
     let server = place.serve().await;
@@ -54,7 +54,60 @@ async fn tail_shows_the_journal_of_a_running_server(place: Place) {
     assert_eq!(missing.code, Some(2), "{missing:?}");
 }
 
+/// The key ring of two keys, the newer first, and each alone.
+const OLD: &str = "old:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+const NEW: &str = "new:AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
+
+async fn secrets_are_sealed_anew_beside_a_running_server(mut place: Place) {
+    let both = format!("{OLD},{NEW}");
+    place.settings.insert("COURANT_ENCRYPTION_KEYS".into(), both);
+    let server = place.serve().await;
+    let org = place.org(&server).await;
+    let config = json!({ "url": place.sink.url("/in") });
+    org.integration(&server, "webhook", false, config, json!({ "secret": WEBHOOK_SECRET })).await;
+
+    let newer = format!("{NEW},{OLD}");
+    let rotate = async || {
+        let ended =
+            place.run_with(&["secrets", "rotate", "--json"], &[("COURANT_ENCRYPTION_KEYS", newer.as_str())]).await;
+        serde_json::from_str::<Value>(ended.well()).unwrap()
+    };
+    assert_eq!(rotate().await, json!({ "secrets": 1, "resealed": 1, "key": "new", "forgotten": ["old"] }));
+    assert_eq!(rotate().await, json!({ "secrets": 1, "resealed": 0, "key": "new", "forgotten": [] }));
+    // The server, which has both keys, opens what was sealed anew.
+    org.append(&server, 0..1).await;
+    let arrival = place.sink.next().await;
+    arrival.verified(WEBHOOK_SECRET);
+    arrival.answer(Answer::status(200));
+    server.signal("TERM");
+    assert!(server.ended().await.success());
+
+    // The old key is needed no more, and the new one is.
+    let gone = place.run_with(&["secrets", "rotate"], &[("COURANT_ENCRYPTION_KEYS", OLD)]).await;
+    assert_eq!(gone.code, Some(1), "{gone:?}");
+    assert!(gone.stderr.contains("`new`"), "{gone:?}");
+    place.settings.insert("COURANT_ENCRYPTION_KEYS".into(), NEW.into());
+    let server = place.serve().await;
+    org.append(&server, 1..2).await;
+    let arrival = place.sink.next().await;
+    arrival.verified(WEBHOOK_SECRET);
+    arrival.answer(Answer::status(200));
+}
+
+async fn a_fresh_key_can_be_used_as_it_is_printed(mut place: Place) {
+    let printed = place.run(&["secrets", "key", "--id", "2027-a"]).await;
+    let entry = printed.well().trim().to_owned();
+    assert!(entry.starts_with("2027-a:"), "{entry}");
+    assert_ne!(place.run(&["secrets", "key", "--id", "2027-a"]).await.well().trim(), entry);
+    place.settings.insert("COURANT_ENCRYPTION_KEYS".into(), entry);
+    place.serve().await;
+    let odd = place.run(&["secrets", "key", "--id", "no:name"]).await;
+    assert_eq!((odd.code, odd.stdout.as_str()), (Some(1), ""), "{odd:?}");
+}
+
 on_both_databases! {
+    secrets_are_sealed_anew_beside_a_running_server,
+    a_fresh_key_can_be_used_as_it_is_printed,
     a_tenant_is_made_beside_a_running_server,
     migrate_brings_an_empty_database_up_to_date_and_may_be_repeated,
     tail_shows_the_journal_of_a_running_server,

@@ -64,6 +64,17 @@ pub struct Integration {
     pub edited_at: Timestamp,
 }
 
+/// An integration's secrets as they are stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SealedSecret {
+    /// Whose.
+    pub tenant_id: TenantId,
+    /// Of which integration.
+    pub integration_id: IntegrationId,
+    /// The envelope.
+    pub sealed: Vec<u8>,
+}
+
 /// The new state of an integration.
 #[derive(Debug)]
 pub struct Edited {
@@ -113,6 +124,9 @@ statements! { "integrations":
             workspace_id = $8, provider_config = $9, auth_sealed = $10, saved_by = $11, version = $12, updated_at = $13,
             events = $14, stack_labels = $15, changes_only = $16, digest_schedule = $17, edited_at = $18
         WHERE tenant_id = $1 AND id = $2";
+    SEALED = "SELECT i.tenant_id, i.id, i.auth_sealed FROM integration i WHERE i.auth_sealed IS NOT NULL AND i.id > $1
+        ORDER BY i.id LIMIT $2";
+    RESEAL = "UPDATE integration SET auth_sealed = $4 WHERE tenant_id = $1 AND id = $2 AND auth_sealed = $3";
     DELETE_DELIVERIES = "DELETE FROM delivery WHERE tenant_id = $1 AND integration_id = $2";
     DELETE = "DELETE FROM integration WHERE tenant_id = $1 AND id = $2";
 }
@@ -408,6 +422,34 @@ impl Store {
                 })
             })
             .await
+    }
+
+    /// The sealed secrets of all tenants' integrations after this one, at most `limit`.
+    pub async fn secrets_sealed(&self, after: Option<IntegrationId>, limit: i64) -> Result<Vec<SealedSecret>, Error> {
+        self.db
+            .read((after, limit), |tx, (after, limit)| {
+                Box::pin(async move {
+                    let after = after.map_or(Uuid::nil(), IntegrationId::uuid);
+                    let rows = tx.query(&SEALED, params![after, *limit]).await?;
+                    let read = |row: &Row| {
+                        Ok(SealedSecret { tenant_id: row.get(0)?, integration_id: row.get(1)?, sealed: row.get(2)? })
+                    };
+                    rows.iter().map(read).collect()
+                })
+            })
+            .await
+    }
+
+    /// Puts the same secret, sealed anew, in the place of an old envelope; whether that was still there. It changes nothing
+    /// that anybody sees.
+    pub async fn secret_reseal(&self, old: SealedSecret, sealed: Vec<u8>) -> Result<bool, Error> {
+        let done = self.db.write((old, sealed), |tx, (old, sealed)| {
+            Box::pin(async move {
+                let row = params![old.tenant_id, old.integration_id, old.sealed.as_slice(), sealed.as_slice()];
+                Ok(tx.execute(&RESEAL, row).await? == 1)
+            })
+        });
+        Ok(done.await?.value)
     }
 
     /// Deletes an integration with its unsent deliveries.

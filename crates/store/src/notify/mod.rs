@@ -10,7 +10,7 @@ mod view;
 pub use announce::{Announced, Place};
 pub use digest::{Digest, DigestWanted};
 pub use history::AttemptQuery;
-pub use integrations::{Edit, Edited, Integration};
+pub use integrations::{Edit, Edited, Integration, SealedSecret};
 pub use outbox::{Attempt, Claim, Claimed, Lanes, Mark, Outcome};
 pub use view::DeliveryQuery;
 

@@ -22,6 +22,8 @@ statements! { "deliveries":
         ORDER BY d.id DESC LIMIT $9";
     LOCK = "SELECT d.status, i.name FROM delivery d JOIN integration i ON i.tenant_id = d.tenant_id AND i.id = d.integration_id
         WHERE d.tenant_id = $1 AND d.id = $2 {for update of d}";
+    NAME_OF = "SELECT i.name FROM delivery d JOIN integration i ON i.tenant_id = d.tenant_id AND i.id = d.integration_id
+        WHERE d.tenant_id = $1 AND d.id = $2";
     DEAD_OF = "SELECT d.integration_id, i.name, count(*)
         FROM delivery d JOIN integration i ON i.tenant_id = d.tenant_id AND i.id = d.integration_id
         WHERE d.tenant_id = $1 AND d.status = 'dead' AND (NOT $2 OR d.integration_id = $3)
@@ -153,6 +155,26 @@ impl Store {
                 })
             })
             .await
+    }
+
+    /// That a delivery is stored whose integration the caller may read.
+    pub async fn delivery_seen(&self, caller: &Caller, id: DeliveryId) -> Result<(), Error> {
+        let found = self.db.read((caller.tenant_id, id), |tx, (tenant, id)| {
+            Box::pin(async move {
+                tx.query_opt(&NAME_OF, params![*tenant, *id]).await?.map(|row| row.get::<String>(0)).transpose()
+            })
+        });
+        match found.await? {
+            Some(name) => {
+                let resource = Resource::NotificationIntegration(name);
+                if caller.rights.allows_on(Permission::NotificationIntegrationRead, &resource)? {
+                    Ok(())
+                } else {
+                    Err(ABSENT)
+                }
+            }
+            None => Err(ABSENT),
+        }
     }
 
     /// Queues a dead delivery again, with a fresh budget; one that is queued or in hand is left alone.

@@ -15,6 +15,7 @@ mod digest;
 mod faults;
 mod filters;
 mod gate;
+mod history;
 mod idempotency;
 mod immutable;
 mod integrations;
@@ -78,6 +79,7 @@ const NOUNS: &[&[Case]] = &[
     digest::CASES,
     faults::CASES,
     filters::CASES,
+    history::CASES,
     idempotency::CASES,
     immutable::CASES,
     integrations::CASES,

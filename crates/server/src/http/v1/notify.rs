@@ -72,7 +72,7 @@ pub(super) fn endpoints() -> Vec<Endpoint<App>> {
             )
             .missing("org")
             .access(Access::On(&[Permission::NotificationIntegrationRead], ANY))
-            .errors(&[E::InvalidCursor]),
+            .errors(&[E::NotFound, E::InvalidCursor]),
         Endpoint::post("/api/v1/orgs/{org_id}/notification-deliveries/{id}/retry", retry)
             .tag("notifications")
             .summary("Queues a dead delivery again")
@@ -86,7 +86,8 @@ pub(super) fn endpoints() -> Vec<Endpoint<App>> {
                  counts.",
             )
             .missing("org")
-            .access(Access::On(&[Permission::NotificationIntegrationUpdate], ANY)),
+            .access(Access::On(&[Permission::NotificationIntegrationUpdate], ANY))
+            .errors(&[E::NotFound]),
         Endpoint::post("/api/v1/orgs/{org_id}/notification-integrations/{id}/test", test)
             .tag("notifications")
             .summary("Tells an integration something made up, now")
@@ -102,7 +103,7 @@ pub(super) fn endpoints() -> Vec<Endpoint<App>> {
             .description("One row an attempt, sent or not, newest first; kept for a few days, apart from the deliveries.")
             .missing("org")
             .access(Access::On(&[Permission::NotificationIntegrationRead], ANY))
-            .errors(&[E::InvalidCursor]),
+            .errors(&[E::NotFound, E::InvalidCursor]),
     ]
 }
 
@@ -181,8 +182,7 @@ struct DeliveriesQuery {
     integration_id: Option<IntegrationId>,
     /// Only those that announce one of these, `journal_event` among them; repeatable.
     #[serde(default)]
-    #[schemars(with = "Vec<String>")]
-    event_type: Vec<String>,
+    event_type: Vec<Tested>,
     /// The `nextCursor` of the page before.
     cursor: Option<String>,
     /// Most rows in the page; 50 when absent, and no more than 200.
@@ -198,17 +198,13 @@ async fn deliveries(
     let query = input.query;
     let limit = query.limit.unwrap_or(50).min(MAX_DELIVERIES);
     let key = query.cursor.as_deref().map(|cursor| DELIVERIES.id(cursor)).transpose()?;
-    for announced in &query.event_type {
-        tested("eventType", announced)?;
-    }
-    let wanted =
-        DeliveryQuery { statuses: query.status, integration_id: query.integration_id, event_types: query.event_type };
+    let wanted = DeliveryQuery {
+        statuses: query.status,
+        integration_id: query.integration_id,
+        event_types: query.event_type.iter().map(|announced| announced.as_str().to_owned()).collect(),
+    };
     let rows = notify::delivery_list(&cx.app, &cx.caller, wanted, key, limit).await?;
     Ok(Reply::ok(DELIVERIES.page(rows)))
-}
-
-fn tested(field: &str, text: &str) -> Result<Tested, ApiError> {
-    text.parse().map_err(|()| ApiError::invalid_field(field, "is neither an announced type nor journal_event"))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -216,13 +212,13 @@ fn tested(field: &str, text: &str) -> Result<Tested, ApiError> {
 struct TestQuery {
     /// What is told: an announced type, or `journal_event`.
     #[serde(alias = "event_type")]
-    #[schemars(with = "String")]
-    event_type: Option<String>,
+    #[schemars(with = "Tested")]
+    event_type: Option<Tested>,
 }
 
 async fn test(cx: Cx<App>, input: Input<ByIntegration, TestQuery, ()>) -> Result<Reply<IntegrationTested>, ApiError> {
     in_org(&cx, input.path.org_id, "notification integration")?;
-    let event_type = input.query.event_type.as_deref().map(|text| tested("eventType", text)).transpose()?;
+    let event_type = input.query.event_type;
     Ok(Reply::ok(notify::integration_test(&cx.app, &cx.caller, input.path.id, event_type).await?))
 }
 

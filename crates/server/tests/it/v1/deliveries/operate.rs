@@ -116,7 +116,6 @@ async fn many_dead_deliveries_are_queued_again_by_a_filter(world: &World) {
         (json!({ "eventTypes": ["task_completed"] }), 0),
         (json!({ "lastError": format!("HTTP 404 from {}", world.sink.address()) }), 7),
         (json!({ "lastError": "HTTP 500" }), 0),
-        (json!({ "integrationId": no_such_id() }), 0),
     ] {
         let mut dry = filter.clone();
         dry["dryRun"] = true.into();
@@ -131,8 +130,10 @@ async fn many_dead_deliveries_are_queued_again_by_a_filter(world: &World) {
     assert_eq!(queued.len(), 4);
     assert!(queued.iter().all(|d| d["attemptCount"] == 0 && d["lastError"].is_null()), "{queued:?}");
 
+    tenant.post(&path, &json!({ "integrationId": no_such_id() })).await.refused(404, "not_found");
     // Only what the caller may update counts.
     let member = tenant.member(&[("notification_integration.update", "notification_integration:first")]).await;
+    member.post(&path, &json!({ "integrationId": second })).await.refused(404, "not_found");
     assert_eq!(member.post(&path, &json!({})).await.expect(200), told(0, 0));
     let member = tenant.member(&[("notification_integration.update", "notification_integration:sec*")]).await;
     assert_eq!(member.post(&path, &json!({})).await.expect(200), told(3, 3));
@@ -195,7 +196,10 @@ async fn health_and_attempts_say_whether_it_was_sent(world: &World) {
     assert_eq!((&tried[0]["deliveryId"], &tried[0]["attempt"]), (&delivery["id"], &json!(1)));
     assert_eq!(attempts(&format!("integrationId={hook}")).await, tried);
     assert_eq!(attempts(&format!("deliveryId={}", id(&delivery))).await, tried);
-    assert_eq!(attempts(&format!("deliveryId={}", no_such_id())).await, json!([]));
+    for missing in ["deliveryId", "eventId", "integrationId"] {
+        let path = tenant.org(&format!("/notification-attempts?{missing}={}", no_such_id()));
+        tenant.get(&path).await.refused(404, "not_found");
+    }
     let elsewhere = tenant.member(&[("notification_integration.read", "notification_integration:other")]).await;
     assert_eq!(elsewhere.get(&tenant.org("/notification-attempts")).await.expect(200)["items"], json!([]));
     tenant.delete(&path).await.expect(204);
