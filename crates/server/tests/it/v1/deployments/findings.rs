@@ -25,8 +25,9 @@ async fn findings_are_cycles_orphans_and_duplicates_of_the_org(world: &World) {
     let lost = stack(&tenant, depends(&[&gone])).await;
     tenant.delete(&tenant.org(&format!("/stacks/{gone}"))).await.expect(204);
     let copy = stack(&tenant, code.clone()).await;
-    // Another org's stacks are no finding of this one's.
+    // Another org's stacks are no finding of this one's, nor this one's of that.
     stack(&other, code).await;
+    assert_eq!(other.get(&other.org("/findings")).await.expect(200)["counts"], clean["counts"]);
 
     let found = tenant.get(&path).await.expect(200);
     assert_eq!(found["counts"], json!({ "cycles": 2, "orphans": 1, "duplicates": 1 }));
