@@ -322,7 +322,8 @@ pub async fn attempt_list(
     }
     let page = decided(app, || app.store.attempt_list(caller, query, key, limit)).await?;
     let nothing = page.items.is_empty() && key.is_none();
-    found_any(app, caller, Permission::NotificationIntegrationRead, nothing).await?;
+    let about_one = query.integration_id.is_some();
+    found_any(app, caller, Permission::NotificationIntegrationRead, nothing && !about_one).await?;
     // Of what is gone there may be attempts; of what has none it must be there.
     if let Some(id) = query.delivery_id.filter(|_| nothing) {
         decided(app, || app.store.delivery_seen(caller, id)).await?;
@@ -385,7 +386,7 @@ pub async fn deliveries_retry(
     }
     let changed = decided(app, || app.store.deliveries_requeue(actor.change.clone(), wish.clone())).await?;
     let nothing = matches!(&changed, Changed::Now(retried) if retried.matched == 0);
-    found_any(app, &actor.caller, update, nothing).await?;
+    found_any(app, &actor.caller, update, nothing && wish.integration_id.is_none()).await?;
     if matches!(&changed, Changed::Now(retried) if retried.requeued > 0) {
         app.wake_outbox();
     }

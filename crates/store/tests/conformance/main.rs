@@ -34,6 +34,7 @@ mod retention;
 mod roles;
 mod seam;
 mod servers;
+mod simulation;
 mod skills;
 mod starts;
 mod tail;

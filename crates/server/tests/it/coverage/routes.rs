@@ -109,12 +109,12 @@ routes! {
         as "/api/v1/orgs/{org}/notification-deliveries/{delivery}/retry" => 200,
         Holders(&[need("notification_integration.update", "notification_integration:{name}")]);
     POST "/api/v1/orgs/{org_id}/notification-deliveries:retry" as "/api/v1/orgs/{org}/notification-deliveries:retry"
-        with r#"{"dryRun":true}"# => 200,
+        with r#"{"integrationId":"{integration}","dryRun":true}"# => 200,
         Holders(&[need("notification_integration.update", "notification_integration:{name}")]);
     POST "/api/v1/orgs/{org_id}/notification-integrations/{id}/test"
         as "/api/v1/orgs/{org}/notification-integrations/{integration}/test" => 200,
         Holders(&[hidden("notification_integration.update", "notification_integration:{name}")]);
-    GET "/api/v1/orgs/{org_id}/notification-attempts" as "/api/v1/orgs/{org}/notification-attempts" => 200,
+    GET "/api/v1/orgs/{org_id}/notification-attempts" as "/api/v1/orgs/{org}/notification-attempts?integrationId={integration}" => 200,
         Holders(&[need("notification_integration.read", "notification_integration:{name}")]);
     POST "/api/v1/bootstrap" as "/api/v1/bootstrap" with r#"{"name":"umbrella"}"# => 201, Bootstrap;
     GET "/api/v1/principals" as "/api/v1/principals" => 200, Holders(&[need("principals.read", "tenant")]);

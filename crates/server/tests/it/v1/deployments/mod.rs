@@ -1,11 +1,13 @@
 //! Stacks, deployments and their runs over HTTP: every way that one goes, who races, and findings.
 
+mod dependents;
 mod findings;
 mod races;
+mod table;
 mod ways;
 
 use crate::support::tenant::id;
-use crate::support::{Api, Tenant, Value, json};
+use crate::support::{Api, Tenant, Value, World, json};
 
 /// A new stack; its id.
 pub async fn stack(tenant: &Tenant, with: Value) -> String {
@@ -53,4 +55,13 @@ pub fn step(tenant: &Tenant, server: &Api, deployment: &str, verb: &str) -> crat
 pub async fn told(tenant: &Tenant, deployment: &str) -> Vec<String> {
     let events = tenant.events(&format!("entityType=deployment&entityId={deployment}")).await;
     events.iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
+}
+
+/// What was announced to an integration that wants everything, of this deployment.
+pub async fn announced(world: &World, tenant: &Tenant, deployment: &str) -> Vec<Value> {
+    let horizon = world.app.store.journal_horizon().await.unwrap();
+    world.announced(horizon).await;
+    let mut of: Vec<_> = tenant.deliveries().await.into_iter().filter(|d| d["deploymentId"] == deployment).collect();
+    of.reverse();
+    of.into_iter().map(|mut delivery| delivery["eventType"].take()).collect()
 }

@@ -1,10 +1,13 @@
 //! Whoever ends a deployment, and through whichever server: it ends once.
 
+use std::time::Duration;
+
+use courant_testkit::DrivenClock;
 use futures_util::future::join;
 
 use super::{complete, deploy, parked, preview, run, stack, step, told};
 use crate::support::http::Call;
-use crate::support::{Reply, World, json, on_both_databases};
+use crate::support::{Engine, Reply, Value, World, json, on_both_databases};
 
 /// How many deployments are raced for.
 const RACES: usize = 200;
@@ -100,19 +103,112 @@ async fn confirming_parking_submitting_and_promoting_are_done_once(world: &World
         let made = if promoted.0.status == 201 { &promoted.0 } else { &promoted.1 }.expect(201);
         step(&tenant, &tenant.api, made["id"].as_str().unwrap(), "cancel").await.expect(200);
     }
-    let parked_and_cancelled = parked(&tenant, &network).await;
-    let ends = both(
-        step(&tenant, &tenant.api, &parked_and_cancelled, "confirm"),
-        step(&tenant, &elsewhere, &parked_and_cancelled, "skip"),
-    )
-    .await;
-    let told = told(&tenant, &parked_and_cancelled).await;
-    // A skip after the confirmation is one of a deployment whose apply has not begun.
-    let won = [ends.0.status, ends.1.status].iter().filter(|status| **status == 200).count();
-    assert_eq!(told.len(), 2 + won, "{told:?}");
+}
+
+/// Somebody lets it go on while somebody else stops it or leaves it out: each is done before the other or is refused, and what
+/// was refused is not told.
+async fn what_is_confirmed_and_stopped_at_once_tells_what_was_done(world: &World) {
+    let tenant = world.tenant().await;
+    let elsewhere = tenant.api.at(world.second_server().await);
+    let network = stack(&tenant, json!({})).await;
+    for n in 0..RACES / 10 {
+        let (verb, end) = if n % 2 == 0 { ("cancel", "deployment.cancelled") } else { ("skip", "deployment.skipped") };
+        let waiting = parked(&tenant, &network).await;
+        let confirm = step(&tenant, &tenant.api, &waiting, "confirm");
+        let (confirmed, ended) = both(confirm, step(&tenant, &elsewhere, &waiting, verb)).await;
+        // What was confirmed may still be stopped, as its apply has not begun; what was stopped is not confirmed.
+        ended.expect(200);
+        let mut expected = vec!["deployment.created", "deployment.awaiting_confirmation"];
+        if confirmed.status == 200 {
+            expected.push("deployment.confirmed");
+        } else {
+            confirmed.refused(409, "illegal_transition");
+        }
+        expected.push(end);
+        assert_eq!(told(&tenant, &waiting).await, expected);
+    }
+}
+
+/// Two runners begin the same run: one has it, and only that one's end counts.
+async fn a_run_is_begun_by_one(world: &World) {
+    let tenant = world.tenant().await;
+    let elsewhere = tenant.api.at(world.second_server().await);
+    let network = stack(&tenant, json!({})).await;
+    for _ in 0..RACES / 20 {
+        let deployment = deploy(&tenant, &network, json!({})).await;
+        let path = tenant.org(&format!("/deployments/{deployment}/runs"));
+        for (kind, then) in [("plan", Some("confirm")), ("apply", None)] {
+            let body = json!({ "kind": kind });
+            let begun = both(tenant.post(&path, &body), elsewhere.post(&path, &body)).await;
+            one_won(&begun);
+            let begun = if begun.0.status == 201 { &begun.0 } else { &begun.1 }.expect(201);
+            let runs = tenant.get(&path).await.expect(200)["items"].as_array().unwrap().clone();
+            assert_eq!(runs.iter().filter(|run| run["kind"] == kind).collect::<Vec<_>>(), [&begun]);
+            complete(&tenant, begun["id"].as_str().unwrap(), json!({ "status": "succeeded" })).await;
+            if let Some(verb) = then {
+                step(&tenant, &tenant.api, &deployment, verb).await.expect(200);
+            }
+        }
+        let expected =
+            ["deployment.created", "deployment.awaiting_confirmation", "deployment.confirmed", "deployment.succeeded"];
+        assert_eq!(told(&tenant, &deployment).await, expected);
+    }
+}
+
+/// Runners that were silent for too long come back, and report through two servers, while their deployments are being ended.
+async fn what_is_late_and_reported_ends_once(engine: Engine) {
+    let world = World::start(engine, &[]).await;
+    let tenant = world.tenant().await;
+    let elsewhere = tenant.api.at(world.second_server().await);
+    let network = stack(&tenant, json!({})).await;
+    let mut late = Vec::new();
+    for _ in 0..RACES / 2 {
+        let deployment = deploy(&tenant, &network, json!({ "mode": "plan_unlocked" })).await;
+        let begun = run(&tenant, &deployment, json!({ "kind": "plan" })).await;
+        late.push((deployment, tenant.org(&format!("/runs/{begun}:complete"))));
+    }
+    let clock = DrivenClock::take();
+    clock.pass(Duration::from_secs(301)).await;
+    clock.release();
+    let done = json!({ "status": "succeeded" });
+    let broken = json!({ "status": "failed", "error": "exit status 1" });
+    // The longest silent are ended first: those who report begin at the other end, and meet that on their way.
+    let mut reports = Vec::new();
+    for (deployment, path) in late.iter().rev() {
+        reports.push((deployment, both(tenant.post(path, &done), elsewhere.post(path, &broken)).await));
+    }
+    let mut reported = 0;
+    for (deployment, (one, other)) in &reports {
+        let (end, error) = match (one.status, other.status) {
+            (200, 409) => ("preview.succeeded", Value::Null),
+            (409, 200) => ("preview.failed", "exit status 1".into()),
+            (409, 409) => ("preview.failed", "runner_lost".into()),
+            _ => panic!("{} {}", one.text(), other.text()),
+        };
+        reported += usize::from(error != "runner_lost");
+        assert_eq!(told(&tenant, deployment).await, ["deployment.created", end]);
+        let view = tenant.get(&tenant.org(&format!("/deployments/{deployment}"))).await.expect(200);
+        assert_eq!(view["error"], error, "{view}");
+    }
+    println!("of {} that were late {reported} were reported in time", late.len());
+    let ends = tenant.events("types=preview.").await;
+    assert_eq!(ends.len(), late.len());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_is_late_and_reported_ends_once_on_postgres() {
+    what_is_late_and_reported_ends_once(Engine::Postgres).await;
+}
+
+#[tokio::test]
+async fn what_is_late_and_reported_ends_once_on_sqlite() {
+    what_is_late_and_reported_ends_once(Engine::Sqlite).await;
 }
 
 on_both_databases! {
     a_deployment_ends_once_whoever_ends_it,
     confirming_parking_submitting_and_promoting_are_done_once,
+    what_is_confirmed_and_stopped_at_once_tells_what_was_done,
+    a_run_is_begun_by_one,
 }
