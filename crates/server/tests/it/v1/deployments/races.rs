@@ -62,7 +62,7 @@ async fn a_deployment_ends_once_whoever_ends_it(world: &World) {
         let told = told(&tenant, &deployment).await;
         assert_eq!(told.len(), 2, "{told:?}");
     }
-    assert_eq!(won[0] + won[1], RACES);
+    assert!(won[0] > 0 && won[1] > 0, "no race: {won:?}");
 }
 
 async fn confirming_parking_submitting_and_promoting_are_done_once(world: &World) {
@@ -190,7 +190,7 @@ async fn what_is_late_and_reported_ends_once(engine: Engine) {
         let view = tenant.get(&tenant.org(&format!("/deployments/{deployment}"))).await.expect(200);
         assert_eq!(view["error"], error, "{view}");
     }
-    println!("of {} that were late {reported} were reported in time", late.len());
+    assert!(reported < late.len(), "none was ended meanwhile");
     let ends = tenant.events("types=preview.").await;
     assert_eq!(ends.len(), late.len());
     world.finish().await;
