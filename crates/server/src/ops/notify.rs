@@ -70,10 +70,6 @@ impl JsonSchema for Tested {
         "DeliveryEventType".into()
     }
 
-    fn inline_schema() -> bool {
-        true
-    }
-
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let all = AnnouncedType::ALL.iter().map(|announced| announced.as_str()).chain([JOURNAL_EVENT]);
         schemars::json_schema!({ "type": "string", "enum": all.collect::<Vec<_>>() })

@@ -265,8 +265,14 @@ async fn dead_deliveries(place: &Place, caller: &Caller<'_>, list: &str) -> Valu
     .await
 }
 
-/// Commands that are run, repeated and refused in every way. Their texts are in the requests and nowhere afterwards.
-async fn commands(caller: &Caller<'_>, org: &str) {
+/// The submission of a command.
+fn command(text: &str) -> String {
+    json!({ "kind": "command", "command": text }).to_string()
+}
+
+/// Commands that are run, repeated and refused in every way. Their texts are in the requests and nowhere afterwards. Where they
+/// were submitted.
+async fn commands(caller: &Caller<'_>, org: &str) -> String {
     let stacks = format!("/api/v1/orgs/{org}/stacks");
     let stack = caller.call("POST", &stacks, &json!({ "name": "network" })).await["id"].clone();
     let deploy = async |mode: &str| {
@@ -275,15 +281,20 @@ async fn commands(caller: &Caller<'_>, org: &str) {
         format!("{path}/{}/runs", made["id"].as_str().unwrap())
     };
     let (raw, plan) = (deploy("raw").await, deploy("plan").await);
-    let good = json!({ "kind": "command", "command": COMMAND }).to_string();
+    let good = command(COMMAND);
     let credential = format!("Bearer {}", caller.key);
     let keyed =
         [("authorization", credential.as_str()), ("content-type", "application/json"), ("idempotency-key", "once")];
-    for _ in 0..2 {
-        caller.with("POST", &raw, &keyed, &good).await;
+    let other = command(&format!("{COMMAND} again"));
+    // Done, told once more, and refused as another one under the same key.
+    for (body, status) in [(&good, "201"), (&good, "201"), (&other, "422")] {
+        let answer = caller.with("POST", &raw, &keyed, body).await;
+        assert!(answer.starts_with(format!("HTTP/1.1 {status}").as_bytes()), "{}", String::from_utf8_lossy(&answer));
     }
-    let other = json!({ "kind": "command", "command": format!("{COMMAND} again") }).to_string();
-    caller.with("POST", &raw, &keyed, &other).await;
+    for (length, refused) in [(3_000, "422"), (45_000, "413")] {
+        let answer = caller.text("POST", &raw, &command(&COMMAND.repeat(length))).await;
+        assert!(answer.starts_with(format!("HTTP/1.1 {refused}").as_bytes()), "{}", String::from_utf8_lossy(&answer));
+    }
     for path in [&raw, &plan, &raw.replace("/runs", "/run"), &format!("{raw}?command={COMMAND}").replace(' ', "%20")] {
         for body in [
             good.clone(),
@@ -294,7 +305,6 @@ async fn commands(caller: &Caller<'_>, org: &str) {
             json!({ "kind": "command", "command": [COMMAND] }).to_string(),
             json!({ "kind": "command", "command": { COMMAND: 1 } }).to_string(),
             json!({ "kind": "command", "command": COMMAND, "shell": COMMAND }).to_string(),
-            json!({ "kind": "command", "command": COMMAND.repeat(2000) }).to_string(),
             json!({ "kind": "command", "command": format!("{COMMAND}\0") }).to_string(),
             json!({ "kind": "command", "command": COMMAND, "planRunId": COMMAND }).to_string(),
             format!("{{\"kind\":\"command\",\"command\":\"{COMMAND}"),
@@ -304,6 +314,7 @@ async fn commands(caller: &Caller<'_>, org: &str) {
             caller.text("POST", path, &body).await;
         }
     }
+    raw
 }
 
 /// Everything that people write, with a password in it.
@@ -446,7 +457,7 @@ async fn no_secret_is_told_or_kept(mut place: Place) {
         "journalTypes": ["run_command.", "deployment."], "paused": true, "authConfig": { "secret": WEBHOOK_SECRET },
         "providerConfig": { "url": place.sink.url("/told") } });
     caller.call("POST", &list, &told).await;
-    commands(&caller, &org).await;
+    let submitted = commands(&caller, &org).await;
     texts(&caller, &org).await;
     let deliveries = format!("{}?limit=200", list.replace("integrations", "deliveries"));
     let told = eventually("what is told of commands", async || {
@@ -467,6 +478,7 @@ async fn no_secret_is_told_or_kept(mut place: Place) {
     if let Some(proxy) = &proxy {
         proxy.set(Fault::Refuse);
         refusals(&caller, &org, BOT_TOKEN).await;
+        caller.text("POST", &submitted, &command(COMMAND)).await;
         caller.text("POST", &list, &webhook("later", "/in", json!({ "secret": WEBHOOK_SECRET })).to_string()).await;
         proxy.set(Fault::None);
         eventually("the database", async || {

@@ -111,7 +111,6 @@ struct ApprovalsQuery {
     /// Only approvals that this role decides.
     required_role_id: Option<RoleId>,
     /// The `nextCursor` of the page before.
-    #[schemars(with = "String")]
     cursor: Option<String>,
     /// Most rows in the page; 50 when absent.
     #[schemars(range(min = 1, max = 200))]

@@ -192,10 +192,8 @@ struct StacksQuery {
     /// Only those of this workspace and all below it.
     workspace_id: Option<WorkspaceId>,
     /// Only those with this name.
-    #[schemars(with = "String")]
     name: Option<String>,
     /// The `nextCursor` of the page before.
-    #[schemars(with = "String")]
     cursor: Option<String>,
     /// Most rows in the page; 50 when absent.
     #[schemars(range(min = 1, max = 200))]
@@ -254,7 +252,6 @@ struct DeploymentsQuery {
     /// Only those of this stack.
     stack_id: Option<StackId>,
     /// The `nextCursor` of the page before.
-    #[schemars(with = "String")]
     cursor: Option<String>,
     /// Most rows in the page; 50 when absent.
     #[schemars(range(min = 1, max = 200))]

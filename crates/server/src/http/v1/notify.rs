@@ -212,7 +212,6 @@ async fn deliveries(
 struct TestQuery {
     /// What is told: an announced type, or `journal_event`.
     #[serde(alias = "event_type")]
-    #[schemars(with = "Tested")]
     event_type: Option<Tested>,
 }
 
@@ -238,7 +237,6 @@ struct AttemptsQuery {
     /// Only those that told of this event.
     event_id: Option<EventId>,
     /// The `nextCursor` of the page before.
-    #[schemars(with = "String")]
     cursor: Option<String>,
     /// Most rows in the page; 50 when absent.
     #[schemars(range(min = 1, max = 200))]

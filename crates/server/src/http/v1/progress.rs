@@ -130,7 +130,6 @@ struct RunsQuery {
     /// The task.
     task_id: TaskId,
     /// The `nextCursor` of the page before.
-    #[schemars(with = "String")]
     cursor: Option<String>,
     /// Most rows in the page; 50 when absent.
     #[schemars(range(min = 1, max = 200))]

@@ -141,7 +141,6 @@ macro_rules! query {
             workspace_id: Option<WorkspaceId>,
             $($(#[$fdoc])* #[serde(default)] $field: $type,)*
             /// The `nextCursor` of the page before.
-            #[schemars(with = "String")]
             cursor: Option<String>,
             /// Most rows in the page; 50 when absent.
             #[schemars(range(min = 1, max = 200))]

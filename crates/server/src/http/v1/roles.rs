@@ -117,7 +117,6 @@ struct HoldersQuery {
     /// The workspace; absent: the tenant.
     workspace_id: Option<WorkspaceId>,
     /// Go on after this page: the `nextCursor` of the one before.
-    #[schemars(with = "String")]
     cursor: Option<String>,
     /// Most items: 1 to 200.
     #[schemars(range(min = 1, max = 200), extend("default" = 50))]

@@ -90,10 +90,8 @@ struct InvocationsQuery {
     /// Only those for this task.
     task_id: Option<TaskId>,
     /// Only those of this skill.
-    #[schemars(with = "String")]
     skill: Option<String>,
     /// The `nextCursor` of the page before.
-    #[schemars(with = "String")]
     cursor: Option<String>,
     /// Most rows in the page; 50 when absent.
     #[schemars(range(min = 1, max = 200))]

@@ -126,7 +126,6 @@ struct TasksQuery {
     /// Only tasks that are for this goal.
     goal_id: Option<GoalId>,
     /// The `nextCursor` of the page before.
-    #[schemars(with = "String")]
     cursor: Option<String>,
     /// Most rows in the page; 50 when absent.
     #[schemars(range(min = 1, max = 200))]

@@ -243,6 +243,12 @@ fn every_route_of_the_document_has_a_case_for_each_way_to_be_refused() {
         let narrower =
             if matches!(route.who, Who::OneOf(_)) { !stated.iter().any(reads) } else { !stated.iter().all(reads) };
         assert_eq!(too_narrow(route).is_some(), narrower, "{name}: its case with too narrow a scope");
+        // Samples succeed, so what they leave out is not required.
+        for parameter in described["parameters"].as_array().unwrap() {
+            let required = parameter["in"] == "query" && parameter["required"] == true;
+            let named = parameter["name"].as_str().unwrap_or_default();
+            assert!(!required || route.path.contains(&format!("{named}=")), "{name} does without {named}");
+        }
         // Ids of another tenant: that each can be made and sent is what the probe below finds out.
         for (place, kind) in ids(described) {
             assert!(!public, "{name}: an id at {place:?} of a public route");
