@@ -287,11 +287,11 @@ async fn commands(caller: &Caller<'_>, org: &str) -> String {
         [("authorization", credential.as_str()), ("content-type", "application/json"), ("idempotency-key", "once")];
     let other = command(&format!("{COMMAND} again"));
     // Done, told once more, and refused as another one under the same key.
-    for (body, status) in [(&good, "201"), (&good, "201"), (&other, "422")] {
+    for (body, status) in [(&good, "201"), (&good, "201"), (&other, "409")] {
         let answer = caller.with("POST", &raw, &keyed, body).await;
         assert!(answer.starts_with(format!("HTTP/1.1 {status}").as_bytes()), "{}", String::from_utf8_lossy(&answer));
     }
-    for (length, refused) in [(3_000, "422"), (45_000, "413")] {
+    for (length, refused) in [(3_000, "400"), (45_000, "413")] {
         let answer = caller.text("POST", &raw, &command(&COMMAND.repeat(length))).await;
         assert!(answer.starts_with(format!("HTTP/1.1 {refused}").as_bytes()), "{}", String::from_utf8_lossy(&answer));
     }
