@@ -67,10 +67,9 @@ impl Store {
 
     /// Forgets a key that nothing is sealed with any more.
     pub async fn encryption_key_forget(&self, id: String) -> Result<(), Error> {
-        let done = self.db.write(id, |tx, id| {
-            Box::pin(async move { tx.execute(&KEY_FORGET, params![id.as_str()]).await.map(|_| ()) })
-        });
-        Ok(done.await?.value)
+        let done =
+            self.db.write(id, |tx, id| Box::pin(async move { tx.execute(&KEY_FORGET, params![id.as_str()]).await }));
+        done.await.map(|_| ())
     }
 
     /// Notes that this database needs a key.

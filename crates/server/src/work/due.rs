@@ -21,37 +21,55 @@ pub(super) fn start(workers: &mut Workers) {
     workers.every("ends", RECONCILE, |app| async move { tell_ends(&app).await });
 }
 
+/// Ends all that is due; a fault of one does not keep the others from it.
 async fn run(app: &Arc<App>) -> Result<(), Error> {
-    while !app.stop.is_cancelled() {
+    let mut first_fault = Ok(());
+    while first_fault.is_ok() && !app.stop.is_cancelled() {
         let due = app.store.claims_due(clock::now(), AT_ONCE).await?;
         for (tenant, task) in &due {
-            app.store.claim_expire(Change::by_server(*tenant, clock::now()), *task).await?;
+            let ended = app.store.claim_expire(Change::by_server(*tenant, clock::now()), *task).await;
+            note(&mut first_fault, "a claim", task, ended);
         }
         let approvals = app.store.approvals_due(clock::now(), AT_ONCE).await?;
         for (tenant, approval) in &approvals {
-            app.store.approval_expire(Change::by_server(*tenant, clock::now()), *approval).await?;
+            let ended = app.store.approval_expire(Change::by_server(*tenant, clock::now()), *approval).await;
+            note(&mut first_fault, "an approval", approval, ended);
         }
         let deployments = app.store.deployments_due(clock::now(), AT_ONCE).await?;
         for (tenant, deployment) in &deployments {
-            app.store.deployment_expire(Change::by_server(*tenant, clock::now()), *deployment).await?;
+            let ended = app.store.deployment_expire(Change::by_server(*tenant, clock::now()), *deployment).await;
+            note(&mut first_fault, "a deployment", deployment, ended);
         }
         if due.is_empty() && approvals.is_empty() && deployments.is_empty() {
             break;
         }
     }
-    app.store.decision_tokens_forget(clock::now()).await
+    app.store.decision_tokens_forget(clock::now()).await?;
+    first_fault
 }
 
 /// Tells the ends of deployments that were written without being told.
 async fn tell_ends(app: &Arc<App>) -> Result<(), Error> {
-    while !app.stop.is_cancelled() {
+    let mut first_fault = Ok(());
+    while first_fault.is_ok() && !app.stop.is_cancelled() {
         let untold = app.store.deployments_untold(AT_ONCE).await?;
         for (tenant, deployment) in &untold {
-            app.store.deployment_tell_end(Change::by_server(*tenant, clock::now()), *deployment).await?;
+            let told = app.store.deployment_tell_end(Change::by_server(*tenant, clock::now()), *deployment).await;
+            note(&mut first_fault, "a deployment", deployment, told);
         }
         if untold.is_empty() {
             break;
         }
     }
-    Ok(())
+    first_fault
+}
+
+/// Keeps the first fault, and says in the log what could not be ended.
+fn note<T>(first: &mut Result<(), Error>, what: &str, id: &impl std::fmt::Display, outcome: Result<T, Error>) {
+    if let Err(error) = outcome {
+        tracing::warn!(%id, %error, "{what} could not be ended; it is repeated");
+        if first.is_ok() {
+            *first = Err(error);
+        }
+    }
 }
