@@ -1,7 +1,7 @@
 //! Sends deliveries: claims what is due, dispatches it concurrently, and marks the ends of attempts in batches.
 //!
-//! A worker stops starting sends half the stale window after their claim, and while its heartbeat is in doubt: then
-//! others may claim them. What it leaves unstarted is recovered, not failed.
+//! A worker starts no send half the stale window after its claim, nor once its heartbeat has been in doubt since: then others
+//! may have claimed it. What it leaves unstarted is recovered, not failed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -113,7 +113,7 @@ async fn run(app: Arc<App>, server: Uuid, alive: Alive, limits: Limits) {
 
 /// One attempt; none when it was not to be started any more.
 async fn attempt(app: Arc<App>, delivery: Claimed, claimed_at: Instant, alive: Alive, limits: Limits) -> Option<Mark> {
-    if claimed_at.elapsed() > STALE / 2 || !alive.is_certain() {
+    if claimed_at.elapsed() > STALE / 2 || !alive.has_been_certain_since(claimed_at) {
         return None;
     }
     Some(dispatch::dispatch(&app, delivery, limits.max_attempts).await)

@@ -2,7 +2,7 @@
 //! that only the simulation knows. After every step what must always hold is looked at.
 //!
 //! The workers follow the rules that the server's follow: no send is started later than half the stale window after its claim,
-//! nor once the last heartbeat is six seconds old.
+//! nor once a heartbeat has been six seconds late since.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,6 +29,8 @@ struct InHand {
 struct Worker {
     server: Uuid,
     last_beat: i64,
+    /// Since when no heartbeat has been late.
+    steady_since: i64,
     /// Whether its heartbeats reach the database.
     beats: bool,
     in_hand: Vec<InHand>,
@@ -79,7 +81,7 @@ impl Simulation {
 
     async fn fresh(&self) -> Worker {
         let server = self.world.store.server_register(at(self.clock)).await.unwrap();
-        Worker { server, last_beat: self.clock, beats: true, in_hand: Vec::new() }
+        Worker { server, last_beat: self.clock, steady_since: self.clock, beats: true, in_hand: Vec::new() }
     }
 
     async fn queue(&mut self) {
@@ -106,6 +108,9 @@ impl Simulation {
         self.clock += seconds;
         for worker in self.workers.iter_mut().filter(|worker| worker.beats) {
             if self.world.store.server_beat(worker.server, at(self.clock)).await.unwrap() {
+                if self.clock - worker.last_beat >= TRUST {
+                    worker.steady_since = self.clock;
+                }
                 worker.last_beat = self.clock;
             }
         }
@@ -144,7 +149,8 @@ impl Simulation {
         let worker = &self.workers[n];
         let Some(next) = worker.in_hand.iter().position(|held| !held.sending) else { return };
         let held = &worker.in_hand[next];
-        if self.clock - held.since > STALE / 2 || self.clock - worker.last_beat >= TRUST {
+        let certain = self.clock - worker.last_beat < TRUST && held.since >= worker.steady_since;
+        if self.clock - held.since > STALE / 2 || !certain {
             // It is left to be recovered.
             self.workers[n].in_hand.remove(next);
             return;
