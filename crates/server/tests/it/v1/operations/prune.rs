@@ -63,6 +63,8 @@ async fn a_prune_that_would_pass_a_consumer_is_refused_and_names_it(world: &Worl
     let before = tenant.events("").await;
     let lease = json!({ "cursor": before[3]["cursor"], "expiresAt": in_seconds(3600) });
     let put = tenant.put("/consumers/billing", &lease).await.expect(200);
+    // That it came is an event, too, which the announcer has yet to pass.
+    announced(world).await;
     let error = tenant.post(PATH, &all()).await.refused(409, "retention_blocked_by_consumer");
     let expected = json!([{
         "kind": "lease", "name": "billing", "cursor": before[3]["cursor"], "expiresAt": put["expiresAt"],
