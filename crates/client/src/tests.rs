@@ -1,5 +1,6 @@
 //! The client against a server on a real socket that answers as it is told.
 
 mod calls;
+mod deployments;
 mod reading;
 mod server;
