@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test says what it met by panicking")]
 
 mod commands;
+mod deployments;
 mod faults;
 mod journal;
 mod killed;

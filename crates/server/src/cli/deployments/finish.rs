@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use clap::Args;
-use courant_api::DeploymentRunId;
-use courant_api::deployments::{DeploymentRunComplete, PlanSummary, RunOutcome};
+use courant_api::deployments::{DeploymentRunComplete, DeploymentRunView, PlanSummary, RunOutcome};
+use courant_api::{DeploymentId, DeploymentRunId, ErrorCode};
+use courant_client::Client;
 
-use super::{OrgArgs, plan, show};
+use super::{OrgArgs, newest_runs, plan, prose, show};
 
 #[derive(Args)]
 #[group(id = "how", required = true, multiple = false, args = ["status", "detailed_exitcode"])]
@@ -17,6 +18,9 @@ pub(in crate::cli) struct FinishArgs {
     /// The run.
     #[arg(long, value_name = "ID")]
     run: DeploymentRunId,
+    /// Its deployment. When it is given, an end that was told before, by a step that is repeated, is no error.
+    #[arg(long, value_name = "ID")]
+    deployment: Option<DeploymentId>,
     /// How it ended: `succeeded` or `failed`.
     #[arg(long, value_name = "STATUS", value_parser = status)]
     status: Option<RunOutcome>,
@@ -61,10 +65,22 @@ pub(super) async fn run(args: FinishArgs) -> Result<()> {
         (None, Some(0 | 2)) => RunOutcome::Succeeded,
         (None, _) => RunOutcome::Failed,
     };
-    let summary = summary(&args, status)?;
-    let body = DeploymentRunComplete { status, plan_summary: summary, error: args.error };
-    let run = client.complete_deployment_run(org, args.run, &body).await?;
+    let plan_summary = summary(&args, status)?;
+    let body = DeploymentRunComplete { status, plan_summary, error: args.error.as_deref().map(prose) };
+    let run = match client.complete_deployment_run(org, args.run, &body).await {
+        Err(refusal) if refusal.code() == Some(ErrorCode::IllegalTransition) => {
+            told_before(&client, &args, status).await?.ok_or(refusal)?
+        }
+        told => told?,
+    };
     show(&client.deployment(org, run.deployment_id).await?, Some(&run), args.json)
+}
+
+/// The run, if it has ended this way already.
+async fn told_before(client: &Client, args: &FinishArgs, status: RunOutcome) -> Result<Option<DeploymentRunView>> {
+    let Some(deployment) = args.deployment else { return Ok(None) };
+    let runs = newest_runs(client, args.org.org, deployment).await?;
+    Ok(runs.into_iter().find(|run| run.id == args.run && run.status.as_str() == status.as_str()))
 }
 
 fn summary(args: &FinishArgs, status: RunOutcome) -> Result<Option<PlanSummary>> {

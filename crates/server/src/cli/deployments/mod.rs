@@ -11,8 +11,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use courant_api::TenantId;
-use courant_api::deployments::{DeploymentRunView, DeploymentView};
+use courant_api::deployments::{DeploymentRunView, DeploymentView, MAX_MESSAGE_CHARS};
+use courant_api::{DeploymentId, TenantId};
+use courant_client::{Client, ClientError, PageQuery};
 use serde_json::json;
 
 use super::output::line;
@@ -44,6 +45,16 @@ pub(super) async fn run(command: DeploymentsCommand) -> Result<ExitCode> {
         DeploymentsCommand::Report(args) => report::run(args).await,
         DeploymentsCommand::Finish(args) => finish::run(*args).await.map(|()| ExitCode::SUCCESS),
     }
+}
+
+/// A text as it may be told: what a tool wrote is often longer than that, and coloured.
+fn prose(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).take(MAX_MESSAGE_CHARS).collect()
+}
+
+/// The newest runs of a deployment, the newest first.
+async fn newest_runs(client: &Client, org: TenantId, id: DeploymentId) -> Result<Vec<DeploymentRunView>, ClientError> {
+    client.deployment_runs(org, id, &PageQuery::default()).await.map(|page| page.items)
 }
 
 /// Shows where a deployment stands, and its run.

@@ -20,6 +20,9 @@ struct Plan {
     output_changes: std::collections::BTreeMap<String, Change>,
     #[serde(default)]
     errored: bool,
+    /// Later versions of Terraform say whether there is something to apply.
+    #[serde(default)]
+    applyable: bool,
     #[serde(default = "whole")]
     complete: bool,
     #[serde(default)]
@@ -29,11 +32,23 @@ struct Plan {
 #[derive(Deserialize)]
 struct Changed {
     change: Change,
+    /// Its address before this plan, when that moves it.
+    #[serde(default)]
+    previous_address: Option<serde::de::IgnoredAny>,
 }
 
 #[derive(Deserialize)]
 struct Change {
     actions: Vec<String>,
+    #[serde(default)]
+    importing: Option<serde::de::IgnoredAny>,
+}
+
+impl Change {
+    /// Whether it does something, if only to what the tool remembers.
+    fn acts(&self) -> bool {
+        self.importing.is_some() || self.actions.iter().any(|action| !matches!(action.as_str(), "no-op" | "read"))
+    }
 }
 
 const fn whole() -> bool {
@@ -64,14 +79,16 @@ fn summary(text: impl Read) -> Result<PlanSummary> {
             _ => {}
         }
     }
-    let output_changes =
-        plan.output_changes.values().any(|change| change.actions.iter().any(|action| action != "no-op"));
+    // A move, an import and what is forgotten are not counted, and are applied all the same.
+    let has_changes = plan.applyable
+        || plan.resource_changes.iter().any(|changed| changed.previous_address.is_some() || changed.change.acts())
+        || plan.output_changes.values().any(Change::acts);
     let complete = plan.complete && plan.deferred_changes.is_empty();
     Ok(PlanSummary {
         add,
         change,
         destroy,
-        has_changes: Some(add + change + destroy > 0 || output_changes || !complete),
+        has_changes: Some(has_changes || !complete),
         complete,
         gap_reasons: if complete { Vec::new() } else { vec!["some changes are deferred".to_owned()] },
     })
@@ -101,6 +118,26 @@ mod tests {
         assert!(summary.complete);
         let nothing = of(&with(&[&["no-op"], &["read"]])).unwrap();
         assert_eq!((nothing.has_changes, nothing.complete), (Some(false), true));
+    }
+
+    #[test]
+    fn what_only_the_state_knows_of_is_a_change_without_a_count() {
+        let mut moved = with(&[&["no-op"]]);
+        moved["resource_changes"][0]["previous_address"] = "test.old".into();
+        let mut imported = with(&[&["no-op"]]);
+        imported["resource_changes"][0]["change"]["importing"] = json!({ "id": "i-1" });
+        let mut told = with(&[]);
+        told["applyable"] = true.into();
+        for plan in [moved, imported, told, with(&[&["forget"]])] {
+            let summary = of(&plan).unwrap();
+            assert_eq!((summary.add, summary.change, summary.destroy), (0, 0, 0));
+            assert_eq!(summary.has_changes, Some(true), "{plan}");
+        }
+        let mut nothing = with(&[&["no-op"]]);
+        nothing["applyable"] = false.into();
+        nothing["resource_changes"][0]["previous_address"] = Value::Null;
+        nothing["resource_changes"][0]["change"]["importing"] = Value::Null;
+        assert_eq!(of(&nothing).unwrap().has_changes, Some(false));
     }
 
     #[test]

@@ -7,16 +7,19 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 use courant_api::deployments::{
     Command, DeploymentCreate, DeploymentMode, DeploymentRunStart, DeploymentStatus, DeploymentView, MAX_COMMAND_BYTES,
-    OriginGiven, RunKind, StackCreate,
+    Origin, OriginGiven, RunKind, StackCreate,
 };
 use courant_api::{DeploymentId, DeploymentRunId, StackId, TenantId};
-use courant_client::{Client, PageQuery, StacksQuery};
+use courant_client::{Client, ClientError, DeploymentsQuery, PageQuery, StacksQuery};
 use tokio::time::{Instant, sleep};
 
-use super::{OrgArgs, show};
+use super::{OrgArgs, newest_runs, prose, show};
+use crate::cli::output;
 
-/// How often it is looked whether somebody has confirmed.
-const LOOK: Duration = Duration::from_secs(3);
+/// The first pause between two looks whether somebody has confirmed, and the longest.
+const LOOK: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
+/// The longest wait, in seconds: 30 days.
+const MAX_WAIT: u64 = 30 * 24 * 60 * 60;
 
 #[derive(Args)]
 #[group(id = "what", required = true, multiple = false, args = ["stack", "deployment"])]
@@ -56,9 +59,13 @@ pub(in crate::cli) struct StartArgs {
     /// Of an apply: the plan that it executes; the latest one at the confirmation when left out.
     #[arg(long, value_name = "RUN", requires = "deployment")]
     plan_run: Option<DeploymentRunId>,
-    /// How long to wait for the confirmation.
-    #[arg(long, value_name = "SECONDS", default_value_t = 0, requires = "deployment")]
+    /// How long to wait for the confirmation; ends with code 1 when none comes, or the deployment is cancelled or skipped.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, requires = "deployment", value_parser = clap::value_parser!(u64).range(..=MAX_WAIT))]
     wait: u64,
+    /// Take up what an earlier try of this step began: the stack's open deployment of the same mode, commit and origin, and
+    /// its run.
+    #[arg(long)]
+    resume: bool,
     /// Of mode `raw`: the command, of which only the length is kept; `-` reads it from standard input.
     #[arg(long, value_name = "TEXT")]
     command: Option<String>,
@@ -77,13 +84,21 @@ pub(super) async fn run(args: StartArgs) -> Result<()> {
     let deployment = match (&args.deployment, &args.stack) {
         (Some(id), _) => confirmed(&client, org, *id, Duration::from_secs(args.wait)).await?,
         (None, Some(stack)) => {
-            let stack_id = stack_id(&client, org, stack, args.create_stack).await?;
-            client.create_deployment(org, &new(&args, stack_id)).await?
+            let body = new(&args, stack_id(&client, org, stack, args.create_stack).await?);
+            let begun = if args.resume { begun(&client, org, &body).await? } else { None };
+            match begun {
+                Some(deployment) => deployment,
+                None => client.create_deployment(org, &body).await?,
+            }
         }
         (None, None) => bail!("--stack or --deployment is missing"),
     };
     if deployment.status == DeploymentStatus::AwaitingConfirmation {
         return show(&deployment, None, args.json);
+    }
+    if args.resume && deployment.status == DeploymentStatus::Running {
+        let runs = newest_runs(&client, org, deployment.id).await?;
+        return show(&deployment, runs.first(), args.json);
     }
     let kind = match deployment.mode {
         DeploymentMode::Raw => RunKind::Command,
@@ -109,7 +124,7 @@ fn new(args: &StartArgs, stack_id: StackId) -> DeploymentCreate {
         stack_id,
         mode: args.mode,
         commit_sha: args.commit.clone(),
-        commit_message: args.message.clone(),
+        commit_message: args.message.as_deref().map(prose),
         origin,
         read_only: args.read_only.then_some(true),
         url: args.page.clone(),
@@ -143,18 +158,48 @@ async fn stack_id(client: &Client, org: TenantId, stack: &str, create: bool) -> 
     }
 }
 
-/// The deployment, once it is not waiting any more or the time is over.
+/// The stack's newest deployment that is all that the new one would be, and has not ended.
+async fn begun(client: &Client, org: TenantId, new: &DeploymentCreate) -> Result<Option<DeploymentView>> {
+    let statuses = vec![DeploymentStatus::Pending, DeploymentStatus::Running, DeploymentStatus::AwaitingConfirmation];
+    let page = PageQuery { limit: Some(200), ..PageQuery::default() };
+    let query = DeploymentsQuery { statuses, stack_id: Some(new.stack_id), page, ..DeploymentsQuery::default() };
+    let origin = Origin::from(new.origin.clone().unwrap_or(OriginGiven::Manual {}));
+    let read_only = new.read_only.unwrap_or_default() || new.mode == DeploymentMode::PlanUnlocked;
+    let open = client.deployments(org, &query).await?.items;
+    Ok(open.into_iter().find(|open| {
+        open.mode == new.mode
+            && open.commit_sha == new.commit_sha
+            && open.origin == origin
+            && open.read_only == read_only
+    }))
+}
+
+/// The deployment, once it is not waiting any more. Who waits for hours outlasts a server that is away for minutes.
 async fn confirmed(client: &Client, org: TenantId, id: DeploymentId, wait: Duration) -> Result<DeploymentView> {
     let until = Instant::now() + wait;
+    let mut pause = LOOK.0;
     loop {
-        let deployment = client.deployment(org, id).await?;
-        ensure!(!deployment.status.is_terminal(), "the deployment is {}", deployment.status);
-        if deployment.status != DeploymentStatus::AwaitingConfirmation || wait.is_zero() {
-            return Ok(deployment);
-        }
         let left = until.saturating_duration_since(Instant::now());
-        ensure!(!left.is_zero(), "nobody has confirmed the deployment within {} seconds", wait.as_secs());
-        sleep(LOOK.min(left)).await;
+        match client.deployment(org, id).await {
+            Ok(deployment) => {
+                ensure!(!deployment.status.is_terminal(), "the deployment is {}", deployment.status);
+                if deployment.status != DeploymentStatus::AwaitingConfirmation || wait.is_zero() {
+                    return Ok(deployment);
+                }
+                ensure!(!left.is_zero(), "nobody has confirmed the deployment within {} seconds", wait.as_secs());
+            }
+            Err(error) if left.is_zero() || !may_pass(&error) => return Err(error.into()),
+            Err(error) => output::warn(&format!("the deployment cannot be read and is asked for again: {error}")),
+        }
+        sleep(pause.min(left)).await;
+        pause = (pause * 2).min(LOOK.1);
+    }
+}
+
+fn may_pass(error: &ClientError) -> bool {
+    match error {
+        ClientError::Transport(_) => true,
+        _ => error.is_rate_limited() || error.status().is_some_and(|status| status >= 500),
     }
 }
 
