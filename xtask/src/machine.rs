@@ -30,6 +30,19 @@ pub(crate) fn need_python() -> Result<()> {
     Ok(())
 }
 
+/// Makes sure that npm can fetch a package.
+pub(crate) fn need_npm() -> Result<()> {
+    if !npm_works() {
+        install("npm", &["npm"])?;
+    }
+    ensure!(npm_works(), "npm is installed, but `npm --version` does not work");
+    Ok(())
+}
+
+fn npm_works() -> bool {
+    step::succeeds(Command::new("npm").arg("--version"))
+}
+
 fn python_works() -> bool {
     step::succeeds(Command::new("python3").args(["-c", "import venv, ensurepip"]))
 }

@@ -12,6 +12,7 @@ mod promise;
 mod python;
 mod step;
 mod test;
+mod webhooks;
 mod workspace;
 
 use std::process::ExitCode;
@@ -24,8 +25,8 @@ use crate::workspace::Workspace;
 const USAGE: &str = "\
 cargo xtask <command>
 
-  test [FILTER…]       every test: documentation, Python, Rust. Installs PostgreSQL and Python's venv when they are
-                       missing. With arguments, only the Rust tests that the runner selects by them
+  test [FILTER…]       every test: documentation, Python, Rust. Installs PostgreSQL, Python's venv and npm when they
+                       are missing. With arguments, only the Rust tests that the runner selects by them
   gen [--check]        write the generated files (contract/, docs/events/); --check only says which are out of date.
                        Both fail when the API breaks what promise/openapi.json says; --promise, at a release, adds to it
   check-arch           who may depend on whom, drivers, licences, sources, file rules

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::step;
 use crate::workspace::Workspace;
+use crate::{step, webhooks};
 
 const TESTS: &str = "tests/python";
 
@@ -34,14 +34,16 @@ pub(crate) fn environment(workspace: &Workspace) -> Result<PathBuf> {
     Ok(python)
 }
 
-/// Runs the checks. They find the built binary under `COURANT_BIN`.
+/// Runs the checks. They find the built binary under `COURANT_BIN`, and GitHub's samples under `COURANT_TEST_WEBHOOKS`.
 pub(crate) fn checks(workspace: &Workspace, python: &Path) -> Result<()> {
+    let samples = webhooks::samples(workspace)?;
     step::run(
         Command::new(python)
             .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", TESTS])
             .current_dir(workspace.root())
             .env("PYTHONDONTWRITEBYTECODE", "1")
-            .env("COURANT_BIN", workspace.courant()),
+            .env("COURANT_BIN", workspace.courant())
+            .env("COURANT_TEST_WEBHOOKS", samples),
     )
 }
 
