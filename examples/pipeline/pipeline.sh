@@ -7,7 +7,7 @@ set -eu
 
 : "${STACK:?the name of the stack}"
 tofu=${TOFU:-tofu}
-run=
+run='' worker='' stopped=''
 
 # Whatever ends this script early ends the run that is under way.
 ended() {
@@ -18,31 +18,54 @@ ended() {
   exit "$code"
 }
 trap ended EXIT
-trap 'exit 130' INT TERM
+
+# A signal ends this script once its tool has ended. At an interrupt a terminal has told the tool already, and a second
+# signal would break it off.
+stop() {
+  [ -z "$worker" ] || kill -TERM "$worker" 2>/dev/null || true
+}
+trap 'stopped=130; [ -n "$run" ] || stop' INT
+trap 'stopped=143; stop' TERM
+
+# Runs a command in the background, so that signals are heard at once. Sets code to its exit code.
+follow() {
+  [ -z "$stopped" ] || exit "$stopped"
+  "$@" &
+  worker=$!
+  # A signal ends the wait, and not yet the command.
+  while
+    code=0
+    wait "$worker" || code=$?
+    kill -0 "$worker" 2>/dev/null
+  do :; done
+  worker=''
+  [ -z "$stopped" ] || exit "$stopped"
+}
 
 # Sets deployment, status and run.
 said=$(courant deployments start --stack "$STACK" --create-stack ${COMMIT:+--commit "$COMMIT"} ${BRANCH:+--branch "$BRANCH"})
 eval "$said"
 
-code=0
-courant deployments report --run "$run" -- "$tofu" plan -detailed-exitcode -out=plan.bin >&2 || code=$?
+follow courant deployments report --run "$run" -- "$tofu" plan -detailed-exitcode -out=plan.bin >&2
 case $code in
   0 | 2) "$tofu" show -json plan.bin > plan.json ;;
   *) exit "$code" ;;
 esac
 said=$(courant deployments finish --run "$run" --detailed-exitcode "$code" --plan-json plan.json)
 eval "$said"
-run=
+run=''
 if [ "$status" != awaiting_confirmation ]; then
   echo "$deployment: $status"
   exit 0
 fi
 
 echo "$deployment waits for somebody to confirm it" >&2
-said=$(courant deployments start --deployment "$deployment" --wait "${WAIT:-3600}")
-eval "$said"
-courant deployments report --run "$run" -- "$tofu" apply plan.bin >&2
+follow courant deployments start --deployment "$deployment" --wait "${WAIT:-3600}" > confirmed.env
+[ "$code" -eq 0 ] || exit "$code"
+. ./confirmed.env
+follow courant deployments report --run "$run" -- "$tofu" apply plan.bin >&2
+[ "$code" -eq 0 ] || exit "$code"
 said=$(courant deployments finish --run "$run" --status succeeded)
 eval "$said"
-run=
+run=''
 echo "$deployment: $status"

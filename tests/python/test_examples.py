@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import socket
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -16,14 +17,16 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BINARY = Path(os.environ.get("COURANT_BIN", ROOT / "target/debug/courant"))
-EXAMPLES_URL = "https://registry.npmjs.org/@octokit/webhooks-examples/-/webhooks-examples-7.6.1.tgz"
-EXAMPLES_SHA512 = "0dee94dd707a3b70ed09aedb2a008ccd31dd7a8a6aa99e92362bcc6099caeb989eaca2f5027348034b644580914bb970193efdd9df8fb3559b7c796ca3a3329d"
+WEBHOOKS = Path(os.environ.get("COURANT_TEST_WEBHOOKS", ROOT / "target/octokit-webhooks-examples-7.6.1.tgz"))
+WEBHOOKS_SHA512 = "0dee94dd707a3b70ed09aedb2a008ccd31dd7a8a6aa99e92362bcc6099caeb989eaca2f5027348034b644580914bb970193efdd9df8fb3559b7c796ca3a3329d"
 SECRET = "the webhook's secret"
 
 
@@ -138,10 +141,9 @@ def server(tmp_path):
 @pytest.fixture(scope="session")
 def webhooks():
     """GitHub's own samples: (event, payload)."""
-    kept = ROOT / "target" / "webhooks-examples-7.6.1.tgz"
-    data = kept.read_bytes() if kept.exists() else urllib.request.urlopen(EXAMPLES_URL, timeout=60).read()
-    assert hashlib.sha512(data).hexdigest() == EXAMPLES_SHA512
-    kept.write_bytes(data)
+    assert WEBHOOKS.exists(), f"{WEBHOOKS} is missing; `cargo xtask test` fetches it"
+    data = WEBHOOKS.read_bytes()
+    assert hashlib.sha512(data).hexdigest() == WEBHOOKS_SHA512, f"{WEBHOOKS} is not what it should be; remove it"
     samples = []
     with tarfile.open(fileobj=io.BytesIO(data)) as package:
         for name in sorted(package.getnames()):
@@ -152,12 +154,13 @@ def webhooks():
 
 
 class Bridge:
-    def __init__(self, server, state):
+    def __init__(self, server, state, **env):
         env = {
             **server.client_env(),
             "GITHUB_WEBHOOK_SECRET": SECRET,
             "BRIDGE_LISTEN": "127.0.0.1:0",
             "BRIDGE_STATE": str(state),
+            **env,
         }
         self.process = Process([sys.executable, ROOT / "examples/github-bridge/bridge.py"], env, "listening on")
         self.port = int(self.process.line.rpartition(":")[2])
@@ -264,15 +267,23 @@ def test_only_what_github_signed_is_taken(server, bridge, webhooks):
     body = json.dumps(payload).encode()
     good = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
     other = hmac.new(b"another secret", body, hashlib.sha256).hexdigest()
-    for wrong in ("", good, f"sha1={good}", f"sha256={other}", f"sha256={good[:-1]}", f"sha256={good}0"):
+    for wrong in ("", "é", good, f"sha1={good}", f"sha256={other}", f"sha256={good[:-1]}", f"sha256={good}0"):
         assert bridge.send("deployment_status", body, signature=wrong)[0] == 401, wrong
     assert bridge.send("deployment_status", body + b" ", signature=f"sha256={good}")[0] == 401
     assert server.deployments() == []
     assert bridge.send("deployment_status", body, signature=f"sha256={good}")[0] == 200
     for odd in (b"", b"{}", b"[]", b"not json", b'{"deployment_status":{"state":"success"}}', b"\xff\xfe"):
         assert bridge.send("deployment_status", odd)[0] == 400, odd
-    huge = {"Content-Length": str(25 * 1024 * 1024 + 1)}
-    assert bridge.send("deployment_status", b"", headers=huge.items())[0] == 413
+    for huge in (str(25 * 1024 * 1024 + 1), "9" * 5000):
+        assert bridge.send("deployment_status", b"", headers=[("Content-Length", huge)])[0] == 413
+    for odd in ("-1", "0x1", "\u00b2"):
+        assert bridge.send("deployment_status", b"", headers=[("Content-Length", odd)])[0] == 411
+
+
+def test_a_webhook_without_a_signature_is_refused(bridge):
+    connection = http.client.HTTPConnection("127.0.0.1", bridge.port, timeout=60)
+    connection.request("POST", "/", body=b"{}", headers={"X-GitHub-Event": "deployment_status"})
+    assert connection.getresponse().status == 401
 
 
 def test_what_courant_did_not_take_is_delivered_again_and_a_restart_forgets_nothing(server, bridge, webhooks, tmp_path):
@@ -298,6 +309,153 @@ def test_what_somebody_cancels_in_courant_stays_so(server, bridge, webhooks):
     assert [d["status"] for d in server.deployments()] == ["cancelled"]
 
 
+class Between:
+    """Stands between a bridge and Courant: passes requests on, and loses what it is told to."""
+
+    def __init__(self, server):
+        self.server, self.loses, self.asked = server, lambda line: None, []
+        between = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def pass_on(self):
+                line = f"{self.command} {self.path}"
+                between.asked.append(line)
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+                connection.request(self.command, self.path, body=body, headers=dict(self.headers))
+                answer = connection.getresponse()
+                said = answer.read()
+                instead = between.loses(line)
+                self.close_connection = True
+                if instead is not None:
+                    self.wfile.write(instead)
+                    return
+                self.send_response(answer.status)
+                self.send_header("Content-Length", str(len(said)))
+                self.end_headers()
+                self.wfile.write(said)
+
+            do_GET = do_POST = pass_on
+
+            def log_message(self, *_):
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
+
+    def loses_once(self, what, instead=b""):
+        """Of the next request whose line ends so, Courant's answer is lost."""
+        left = [what]
+
+        def loses(line):
+            if left and line.endswith(left[0]):
+                left.clear()
+                return instead
+            return None
+
+        self.loses = loses
+        return left
+
+    def stop(self):
+        self.http.shutdown()
+        self.http.server_close()
+
+
+@pytest.fixture
+def between(server):
+    between = Between(server)
+    yield between
+    between.stop()
+
+
+@pytest.fixture
+def far_bridge(server, between, tmp_path):
+    bridge = Bridge(server, tmp_path / "bridge.db", COURANT_URL=between.url, BRIDGE_HEARTBEAT_SECONDS="0.05")
+    yield bridge
+    bridge.stop()
+
+
+# An answer that breaks off, none at all, a proxy's page, and one that leads elsewhere.
+LOST = (
+    b"",
+    b"nonsense\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{",
+    b"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\ngone",
+    b"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n",
+)
+
+
+@pytest.mark.parametrize("lost", LOST)
+@pytest.mark.parametrize("step", ["/stacks", "/deployments", "/runs", ":complete"])
+def test_an_answer_that_is_lost_repeats_nothing(server, between, far_bridge, webhooks, step, lost):
+    left = between.loses_once(step, lost)
+    first = status_sample(webhooks, "success", 1)
+    assert far_bridge.send("deployment_status", first)[0] == 503
+    assert not left and not any("elsewhere" in line for line in between.asked)
+    # Another webhook of the same deployment comes before the first one does again, with another page.
+    other = status_sample(webhooks, "success", 1)
+    other["deployment_status"]["log_url"] = "https://ci.example.com/2"
+    for payload in (other, first):
+        assert far_bridge.send("deployment_status", payload)[0] == 200
+    assert [d["status"] for d in server.deployments()] == ["finished"]
+    assert [event for event in server.events() if event.startswith("deployment.")] == ["deployment.created", "deployment.succeeded"]
+    assert len(server.call("GET", "/stacks")["items"]) == 1
+
+
+def rename(directory, table, to):
+    with closing(sqlite3.connect(directory / "bridge.db")) as db:
+        db.execute(f"ALTER TABLE {table} RENAME TO {to}")
+
+
+def test_open_runs_are_heard_of_until_they_end_whatever_the_answers(server, between, far_bridge, webhooks, tmp_path):
+    assert far_bridge.send("deployment_status", status_sample(webhooks, "in_progress", 1))[0] == 200
+    deployment = server.deployments()[0]
+
+    def heard():
+        return server.call("GET", f"/deployments/{deployment['id']}/runs")["items"][0]["heartbeatAt"]
+
+    for lost in LOST:
+        left = between.loses_once(":heartbeat", lost)
+        eventually("a heartbeat that is lost", lambda: not left)
+        before = heard()
+        eventually("a later heartbeat", lambda: heard() > before)
+    # Nor does a failure of its own end them.
+    rename(tmp_path, "followed", "away")
+    eventually("a failure", lambda: any("heartbeats: " in line for line in far_bridge.process.lines))
+    rename(tmp_path, "away", "followed")
+    before = heard()
+    eventually("a later heartbeat", lambda: heard() > before)
+    server.call("POST", f"/deployments/{deployment['id']}:cancel")
+    eventually("the end of heartbeats", lambda: any("heartbeat" in line and "cancelled" in line for line in far_bridge.process.lines))
+    assert far_bridge.send("deployment_status", status_sample(webhooks, "success", 1)) == (200, "it has ended before")
+
+
+def test_a_stack_that_was_deleted_is_made_again(server, bridge, webhooks):
+    assert bridge.send("deployment_status", status_sample(webhooks, "success", 1))[0] == 200
+    stack = server.call("GET", "/stacks")["items"][0]["id"]
+    server.call("DELETE", f"/stacks/{stack}")
+    assert bridge.send("deployment_status", status_sample(webhooks, "success", 2))[0] == 200
+    assert server.deployments()[-1]["status"] == "finished" and server.deployments()[-1]["stackId"] != stack
+
+
+def test_what_cannot_be_told_as_it_is_is_told_as_far_as_it_can(server, bridge, webhooks):
+    payload = status_sample(webhooks, "failure", 1)
+    payload["deployment_status"] |= {
+        "environment": " a\nb\u001b[31m" + "é" * 300,
+        "description": "no\u001b[31m bucket\n\ud800" + "x" * 20_000,
+        "log_url": "javascript:alert(1)",
+        "target_url": "https://ci.example.com/a b",
+    }
+    payload["deployment"]["ref"] = "b" * 600
+    assert bridge.send("deployment_status", payload)[0] == 200
+    deployment = server.deployments()[0]
+    assert deployment["error"].startswith("no[31m bucket\nx") and len(deployment["error"]) == 10_000
+    assert deployment["url"] == payload["repository"]["html_url"]
+    stack = server.call("GET", "/stacks")["items"][0]
+    assert stack["name"].startswith("Codertocat/Hello-World  ab[31mé") and len(stack["name"]) == 200
+
+
 # The pipeline.
 
 TOFU = """#!/bin/sh
@@ -314,19 +472,30 @@ esac
 
 
 class Pipeline:
-    def __init__(self, server, directory, **env):
+    def __init__(self, server, directory, tool=TOFU, **env):
         tools = directory / "tools"
         tools.mkdir(exist_ok=True)
         tofu = tools / "tofu"
-        tofu.write_text(TOFU)
+        tofu.write_text(tool)
         tofu.chmod(tofu.stat().st_mode | stat.S_IXUSR)
         (tools / "courant").unlink(missing_ok=True)
         (tools / "courant").symlink_to(BINARY)
         env = {**server.client_env(), "PATH": f"{tools}:{os.environ['PATH']}", "STACK": "network", "COMMIT": "4f9c2d1", "BRANCH": "main", **env}
         script = ROOT / "examples/pipeline/pipeline.sh"
         self.process = subprocess.Popen(
-            [script], env=env, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [script],
+            env=env,
+            cwd=directory,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
+
+    def send(self, name, to):
+        """A CI system sends a signal to the script alone, a terminal to all that runs in it."""
+        send = os.killpg if to == "all" else os.kill
+        send(self.process.pid, getattr(signal, f"SIG{name}"))
 
     def ended(self):
         out, error = self.process.communicate(timeout=120)
@@ -374,12 +543,36 @@ def test_a_pipeline_whose_deployment_is_skipped_ends(server, tmp_path):
     assert code == 1 and "the deployment is skipped" in error
 
 
-def test_a_pipeline_that_is_stopped_fails_its_run(server, tmp_path):
-    pipeline = Pipeline(server, tmp_path, TOFU="sleep")
-    # `sleep plan` fails at once, so the pipeline ends by itself: with the tool's code.
-    code, _, _ = pipeline.ended()
-    assert code != 0
-    assert server.deployments()[0]["status"] == "failed"
+# Says that it has begun, and which signal it was sent, and ends then.
+TOFU_THAT_WAITS = """#!/bin/sh
+sleep 86400 &
+for name in INT TERM; do trap "kill $!; echo $name >> told; exit 9" $name; done
+echo > begun
+wait
+"""
+
+
+@pytest.mark.parametrize(("to", "sent", "code", "told"), [("script", "TERM", 143, "TERM"), ("all", "INT", 130, "INT")])
+def test_a_pipeline_that_is_stopped_lets_its_tool_end_and_fails_its_run(server, tmp_path, to, sent, code, told):
+    pipeline = Pipeline(server, tmp_path, TOFU_THAT_WAITS)
+    eventually("the plan", (tmp_path / "begun").exists)
+    pipeline.send(sent, to)
+    ended, _, error = pipeline.ended()
+    assert ended == code, error
+    assert (tmp_path / "told").read_text() == f"{told}\n", "once: at a second signal a tool breaks off"
+    deployment = server.deployments()[0]
+    assert (deployment["status"], deployment["error"]) == ("failed", f"the pipeline ended with code {code}")
+
+
+@pytest.mark.parametrize(("to", "sent", "code"), [("script", "TERM", 143), ("all", "INT", 130)])
+def test_a_pipeline_that_is_stopped_while_it_waits_for_a_person_ends_at_once(server, tmp_path, to, sent, code):
+    pipeline = Pipeline(server, tmp_path)
+    deployment = eventually("a plan that waits", lambda: waiting(server))
+    eventually("the wait", (tmp_path / "confirmed.env").exists)
+    pipeline.send(sent, to)
+    ended, _, error = pipeline.ended()
+    assert ended == code, error
+    assert waiting(server)["id"] == deployment["id"]
 
 
 # The commands.
